@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Action, Box, Boxes, Click, Open, Point, Scroll, Stop, Type
+from guieval.data.doctor.statistics import statistics
 from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks, build_model, load_benchmark, load_model, model_config
 from guieval.steps import Episode, StepTaskModel
@@ -88,6 +89,9 @@ def test_nothing_that_a_row_states_is_lost_in_either_form(tmp_path: Path) -> Non
         {**shared, "unread": {"action.via": "dock", "score": 3}},
     )
     assert bare.action == Open(app="微信")
+    counts = statistics(load_benchmark("hypertrack", tmp_path / "list")).to_json()
+    assert counts["categories"] == {"社交": {"episodes": 1, "apps": 1}} and counts["further_data"]["tree"] == 1
+    assert (counts["chinese_episodes"], counts["level"], counts["steps_with_elements"]) == (0, "high", 1)
     low = load_benchmark("hypertrack-low", write(tmp_path / "low", document(action_description="结束任务")))
     assert low.load(low.index()[0]).steps[0].setting == "low"
 
