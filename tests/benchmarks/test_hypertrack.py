@@ -242,12 +242,3 @@ def test_the_file_need_not_be_named_like_its_folder_unless_there_are_two(tmp_pat
     (home / "other.json").write_text("{}", encoding="utf-8")
     with pytest.raises(DataError, match=r"holds 2 JSON files and none is called h{33}\.json"):
         load(tmp_path)
-
-
-def test_the_published_counts_are_table_8s() -> None:
-    total, *published = benchmarks()["hypertrack"].published
-    assert sum(count.episodes or 0 for count in published) == 16_080  # the paper's total of tasks
-    assert (total.split, total.episodes, total.steps) == ("test", 2_365, 12_247)
-    tests = [count for count in published if count.split == "test"]
-    assert [count.subset for count in tests] == ["idd", "unseen-app", "unseen-device", "unseen-app-device"]
-    assert (sum(count.episodes or 0 for count in tests), sum(count.steps or 0 for count in tests)) == (2_365, 12_247)
