@@ -454,6 +454,16 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
     yield "detectable: the smallest true difference that these steps can detect (power 80 %, level 0.05)"
 
 
+def shown_parts(found: Sequence[Comparison]) -> Iterator[tuple[list[str], list[Table], list[str]]]:
+    """What is above, in and below the tables of each: a line of several only above the first, or only below the last."""
+    heads, feet = [list(headings(each)) for each in found], [list(footnotes(each)) for each in found]
+    for place, each in enumerate(found):
+        before = {line for lines in heads[:place] for line in lines if not line.startswith(("A: ", "B: "))}
+        after = {line for lines in feet[place + 1 :] for line in lines}
+        above = [line for line in heads[place] if line not in before]
+        yield above, compare_tables(each), [line for line in feet[place] if line not in after]
+
+
 def _adjusted(comparison: Comparison) -> str:
     """What p is adjusted for, in words."""
     if comparison.holm == 1:
