@@ -131,7 +131,12 @@ def rivals(folder: Path) -> list[tuple[Repeats, Repeats]]:
     Raises :class:`guieval.errors.UsageError` if there are no two.
     """
     alike: dict[tuple[str, str, str], list[Repeats]] = {}
-    for each in sorted(grouped(several_runs([folder])), key=lambda each: RunFolder(each.first).manifest.created):
+
+    def begun(each: Repeats) -> tuple[str, int]:
+        # the runs of a command are begun in its order, within the second that a manifest knows
+        return RunFolder(each.first).manifest.created, (each.first / MANIFEST).stat().st_mtime_ns
+
+    for each in sorted(grouped(several_runs([folder])), key=begun):
         run = RunFolder(each.first)
         alike.setdefault((run.manifest.benchmark.name, run.manifest.mode.label, run.planned_digest), []).append(each)
     pairs = [(first, other) for first, *others in alike.values() for other in others]
@@ -151,8 +156,8 @@ def runs_over(kind: Kind, directories: Sequence[Path], instead: str) -> list[Pat
     kept: list[Path] = []
     left_out: list[Path] = []
     for directory in directories:
-        found = RunFolder(directory).kind if is_run(directory) else "steps"
-        (kept if found == kind else left_out).append(directory)
+        mode = RunFolder(rounds_of(directory)[0]).manifest.mode
+        (kept if mode.is_over(kind) else left_out).append(directory)
     if left_out and not kept:
         RunFolder(left_out[0]).expect(kind, instead)
     for directory in left_out:

@@ -64,9 +64,11 @@ def compare(
 
 
 def _show(compared: Sequence[Comparison]) -> None:
-    for number, (heads, tables, feet) in enumerate(shown_parts(compared)):
-        for line in [""] * bool(number) + heads:
+    between: list[str] = []
+    for heads, tables, feet in shown_parts(compared):
+        for line in between + heads:
             say(line)
         show(*tables)
         for line in feet:
             say(line)
+        between = [""] * bool(feet)

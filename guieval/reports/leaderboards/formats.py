@@ -198,7 +198,7 @@ def _ends(board: Board) -> Table:
     values = list(zip(*((_named(row), row.mode, column.benchmark, column.protocol) for row, column, _ in ended), strict=True))
     keys = [place for place in range(len(names)) if not place or len(set(values[place])) > 1]
     if len(set(zip(*values[2:], strict=True))) == len(set(values[2])) > 1:
-        keys.remove(3)  # each benchmark has one protocol, which the titles above say
+        keys = [key for key in keys if key != 3]  # each benchmark has one protocol, which the titles above say
     ends = [end for end in ENDS if any(cell.ends[end] for _, _, cell in ended)]
     covered = any(cell.coverage is not None for _, _, cell in ended)
     rows: tuple[Row, ...] = tuple(
@@ -378,7 +378,7 @@ def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
     first: dict[tuple[int, BoardColumn], tuple[BoardRow, BoardColumn, Cell]] = {}
     for place, row in enumerate(board.rows):
         for column, cell in zip(board.columns, row.cells, strict=True):
-            if cell is not None:
+            if cell is not None and cell.ends:  # a mean over benchmarks has none
                 first.setdefault((place, replace(column, metric="")), (row, column, cell))
     return list(first.values())
 
