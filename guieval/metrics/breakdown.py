@@ -83,7 +83,7 @@ _BY_END: dict[int, ErrorKind] = {
 _Ways: TypeAlias = tuple[Measured, list[Terms]]
 Cut: TypeAlias = tuple[NDArray[np.int64], Sequence[str]]
 """(n,) the index of each step's label, -1 for none; and the labels in natural order."""
-_OPTIONAL_LABELS = ("app", "language", "element")
+_OPTIONAL_LABELS = ("app", "category", "language", "element")
 """Labels of some benchmarks that are accepted for every run; a run without them has no cells."""
 
 
@@ -120,7 +120,7 @@ def breakdown(columns: RunColumns, protocol: str, by: str | Sequence[str]) -> li
     or a label of the benchmark (a key of ``columns.groups``).
 
     Several names give a cell for each combination that occurs; the paper's horizon analysis is ``("ratio", "step")``. Cells
-    are in natural order, without empty ones. A label of other benchmarks (app, language, element) that this one does not
+    are in natural order, without empty ones. A label of other benchmarks (app, category, ...) that this one does not
     provide gives no cell. Raises :class:`UsageError` for an unknown name or a protocol the run was not judged by.
     """
     return mean_breakdown([columns], protocol, by)

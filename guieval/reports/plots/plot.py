@@ -262,11 +262,16 @@ def _apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
     return titles
 
 
+def _over(models: _Models) -> str:
+    """What intervals are over."""
+    return "episodes" + " and repeats" * any(len(runs) > 1 for runs in models.values())
+
+
 def _actions(models: _Models, protocols: list[str], by: str | None, width: Width) -> Drawn:
     by = by or "action"
     cells = {label: mean_breakdown(runs, protocols[0], by) for label, runs in models.items()}
     words = "action type" if by == "action" else by
-    caption = f"exact match by {words} under {protocols[0]}, 95 % intervals over episodes"
+    caption = f"exact match by {words} under {protocols[0]}, 95 % intervals over {_over(models)}"
     return Drawn(bars(cells, width=width), caption, cells)
 
 
@@ -283,7 +288,7 @@ def _horizon(models: _Models, protocols: list[str], by: str | None, width: Width
         "reasoning": "length of the reasoning",
     }
     what = words.get(by, "step index in each part of the episode")
-    caption = f"exact match by {what} under {protocols[0]}, 95 % intervals over episodes"
+    caption = f"exact match by {what} under {protocols[0]}, 95 % intervals over {_over(models)}"
     return Drawn(horizon(cells, by, width=width), caption, cells)
 
 
