@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from guieval.analysis.trained import points, trained_models, training_folders
 from guieval.analysis.training_curves import training_curves
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, harmless, known_name, nearest
@@ -28,6 +29,7 @@ from guieval.reports.plots.paper import WIDTHS, Width, check_file, write
 from guieval.reports.plots.pareto import Spent, on_front, pareto
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
+from guieval.reports.plots.scaling import against_setting
 from guieval.reports.plots.training import training
 from guieval.running.costs import COSTED_STEPS, Price, mean_spending, price_of_run, read_prices, spending
 from guieval.scoring.matrix import ALL, judge_run
@@ -55,14 +57,16 @@ KINDS = {
     "matrix": "heat map of protocols by runs, or by action types of one run",
     "pareto": "exact match against tokens per step or cost, with the front of the best",
     "reliability": "a table's static metrics against live success",
+    "study": "a metric or the GPU hours of trainings against a setting",
     "samples": "what several tries of a step are worth",
     "training": "curves of trainings over their optimiser steps",
 }
 _OF_RUNS = ("actions", "horizon", "matrix", "pareto", "samples")
 _OPTIONS = {
     **dict.fromkeys(("protocol", "sample-set", "subset"), _OF_RUNS),
-    **dict.fromkeys(("table", "x", "y", "degree"), ("reliability",)),
-    "by": ("actions", "horizon"),
+    **dict.fromkeys(("table", "degree"), ("reliability",)),
+    **dict.fromkeys(("x", "y"), ("reliability", "study")),
+    "by": ("actions", "horizon", "study"),
     "metric": ("matrix",),
     **dict.fromkeys(("cost", "prices"), ("pareto",)),
     "label": (*_OF_RUNS, "training"),
@@ -106,6 +110,8 @@ def plot(
         check_file(file)
     if kind == "training":
         drawn = _training(places, labels, wide)
+    elif kind == "study":
+        drawn = _study(places, every(x), every(y), by, wide)
     elif kind == "reliability":
         drawn = _reliability(places, every(table), every(x), every(y), degree or 1, wide)
     else:
@@ -315,7 +321,19 @@ def _reliability(
     return Drawn(drawn, caption, [asdict(panel) for panel in panels])
 
 
+def _study(folders: Sequence[Path], x: Sequence[str], y: Sequence[str], by: str | None, width: Width) -> Drawn:
+    if not folders:
+        raise UsageError("study is drawn of trainings: name the folder of a campaign with `train`, or one of trainings")
+    for option, names in {"--x": x, "--y": y}.items():
+        if len(names) > 1:
+            raise UsageError(f"{option} is given {len(names)} times: study has one of each")
+    models = [model for folder in folders for model in trained_models(folder)]
+    found = points(models, next(iter(x), None), next(iter(y), None), by)
+    return Drawn(against_setting(found, width), f"{found.y} against {found.x}, a point for each training", found._asdict())
+
+
 def _training(folders: Sequence[Path], labels: Sequence[str] | None, width: Width) -> Drawn:
+    folders = [each for folder in folders for each in training_folders(folder) or [folder]]
     if not folders:
         raise UsageError("training is drawn of trainings: name at least one folder that `guieval train` wrote")
     series = training_curves(folders, labels)
