@@ -6,6 +6,8 @@ the commands. A test compares the page with what this writes, and every command 
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +20,7 @@ from guieval.reports.leaderboards.published_results import ResultTable, Row, get
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproduce.md"
 TABLES = Path(__file__).with_suffix(".yaml")
+REQUIREMENTS = Path(__file__).with_name("requirements.md")
 HEAD = """# Reproducing the papers
 
 For each row of the tables of UI-S1, UI-R1 and GUIEvalKit (HyperTrack): the command, the number to expect, the GPU hours that
@@ -52,7 +55,18 @@ def page() -> str:
         for section in paper["sections"]:
             lines += (_study if "campaign" in section else _published if "results" in section else _listed)(section)
         lines.append(paper["left"] + "\n")
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines).rstrip() + "\n\n" + _requirements()
+
+
+def _requirements() -> str:
+    """``perf/requirements.md`` with its rows counted."""
+    text = REQUIREMENTS.read_text(encoding="utf-8")
+    verdicts = Counter(
+        row.rpartition(" | ")[2].removesuffix(" |").partition(":")[0] for row in re.findall(r"^\| \d.*", text, re.M)
+    )
+    counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    head, first, rest = text.partition("\n### ")
+    return f"{head.rstrip()}\n\n{verdicts.total()} requirements: {counted}.\n{first}{rest}"
 
 
 def _table(title: str, rows: Iterator[tuple[str, str, str, str, str]], notes: Iterable[str] = ()) -> list[str]:

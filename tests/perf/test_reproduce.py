@@ -28,6 +28,7 @@ KNOWN = {
     "protocol": cache(list_protocols),
     "sample_set": cache(list_sample_sets),
 }
+HEADING = "\n## Requirement by requirement\n"
 command_named = cache(load)
 """Made once for all command lines: Typer needs longer to make a command than to read its options."""
 
@@ -36,7 +37,7 @@ command_named = cache(load)
 def commands() -> list[str]:
     """The command lines of the page, loops unrolled."""
     found: list[str] = []
-    for line in re.findall(r"`((?:for |guieval |accelerate ).*?)`", page()):
+    for line in re.findall(r"`((?:for |guieval |accelerate ).*?)`", page().partition(HEADING)[0]):
         if loop := LOOP.fullmatch(line):
             found += [loop[3].replace(f"${loop[1]}", value) for value in loop[2].split()]
         elif "--" in line:  # else the name of a command in the text
@@ -68,6 +69,18 @@ def test_the_page_is_what_the_command_writes() -> None:
 @every_row("command", commands)
 def test_every_command_is_taken_by_the_command_line(command: str) -> None:
     checked(command)
+
+
+def test_every_requirement_has_a_command_that_is_taken_or_a_reason() -> None:
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", page().partition(HEADING)[2], re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, 200))
+    for number, row in rows:
+        *_, how, verdict = row.split(" | ")
+        assert verdict == "works" or ": " in verdict, number
+        commands = re.findall(r"`(guieval .*?)`", how)
+        assert commands or "/" in how or "perf." in how or verdict != "works", number
+        for command in commands:
+            checked(command)
 
 
 def test_no_two_commands_write_the_same_folder() -> None:
