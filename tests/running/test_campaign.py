@@ -202,7 +202,7 @@ def test_a_dry_run_knows_the_tokens_where_there_are_data(engine: str, tmp_path: 
     done = guieval("campaign", file, "--data", tmp_path, "--dry-run")
     row = next(line for line in done.out.splitlines() if line.startswith("ui-tars-7b-demo-offline"))
     assert done.code == 0 and int(row.split()[3].replace(",", "")) > 1000, row
-    assert "time:     not known, since no run of these models is finished (--pace states it)" in done.out
+    assert "unknown:  time (--pace)" in done.out
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_campaign_is_done_once_and_ends_with_one_leaderboard(
         assert len(done.runs) == 4 and done.complete and done.board is not None and done.against_first is not None
         assert {run: len(list(RunFolder(run).records)) for run in runs} == before
         assert "Each model minus ui-tars-7b" in again.out
-        assert "time:     nothing is left to run" in again.out  # also of runs that did not reach all of their steps
+        assert "4 runs, nothing is left to run" in again.out  # also of runs that did not reach all of their steps
 
 
 def answered(folder: Path) -> dict[str, int]:
