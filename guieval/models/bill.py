@@ -9,6 +9,14 @@ from guieval.errors import Halted
 from guieval.steps import Usage
 
 
+def _uncounted(usage: Usage) -> None:
+    """Functions of the module, unlike lambdas, go to other processes with their request."""
+
+
+def _never() -> None:
+    """Nothing halts the requests."""
+
+
 @dataclass
 class Bill:
     """The token usage of each response to one request that is not its answer, in the order in which they came.
@@ -17,8 +25,8 @@ class Bill:
     each at once. ``halted`` says why no more may be sent, in one sentence, and is ``None`` while more may be.
     """
 
-    count: Callable[[Usage], None] = lambda usage: None
-    halted: Callable[[], str | None] = lambda: None
+    count: Callable[[Usage], None] = _uncounted
+    halted: Callable[[], str | None] = _never
     others: list[Usage] = field(default_factory=list)
 
     def add(self, usage: Usage) -> None:

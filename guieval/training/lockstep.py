@@ -15,6 +15,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from guieval.engines.in_process.chat_prompts import chat_options
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.in_process.transformers import TransformersModel
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.models import ImageForm, Request, Response
+from guieval.models import Bill, ImageForm, Request, Response
 from guieval.running.progress.counts import Progress
 from guieval.settings.sampling import Draw
 from guieval.steps import LOWEST_LOGPROB
@@ -234,7 +235,7 @@ class LockstepEngine:
         taken, self._waiting = waiting[: self.capacity if of is None else of], waiting[self.capacity if of is None else of :]
         jobs: defaultdict[str, list[tuple[Request, asyncio.Future[Response]]]] = defaultdict(list)
         for alike, request, answer in taken:
-            jobs[alike].append((request, answer))
+            jobs[alike].append((replace(request, bill=Bill()), answer))  # the runner's bill stays in this process
         shares = [
             [[request for request, _ in job[rank :: self._processes]] for job in jobs.values()]
             for rank in range(self._processes)
