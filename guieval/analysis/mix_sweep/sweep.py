@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from guieval.data.files import read_bytes
@@ -268,6 +269,59 @@ def _metrics(name: Regime | All, points: Sequence[tuple[float, float]]) -> Regim
         float(exact.mean()),
         rank,
     )
+
+
+@dataclass(frozen=True)
+class EqualOsr:
+    """The settings whose OSR lies in one part of the range that all regimes reach: the mean exact match of each regime that has
+    any, and how many settings that is over.
+    """
+
+    osr: tuple[float, float]
+    mean_exact_match: dict[Regime, float]
+    n: dict[Regime, int]
+
+
+PARTS = 5
+"""Parts of the range of OSR in which regimes are compared."""
+
+
+def at_equal_osr(outcomes: Sequence[MixOutcome]) -> list[EqualOsr]:
+    """The regimes side by side (section 5.3, "at comparable OSR levels"): the OSR that all of them reach in five equal parts.
+
+    Empty with fewer than two regimes, or if no OSR is reached by all.
+    """
+    points = {regime: np.array(each) for regime, each in points_by_regime(outcomes).items()}
+    low = max((float(each[:, 0].min()) for each in points.values()), default=0.0)
+    high = min((float(each[:, 0].max()) for each in points.values()), default=0.0)
+    if len(points) < 2 or not low < high:
+        return []
+    edges = np.linspace(low, high, PARTS + 1)
+    found = []
+    for part in range(PARTS):
+        held: dict[Regime, NDArray[np.float64]] = {}
+        for regime, each in points.items():
+            within = (each[:, 0] >= edges[part]) & (each[:, 0] <= edges[part + 1])
+            if part + 1 < PARTS:
+                within &= each[:, 0] < edges[part + 1]
+            if within.any():
+                held[regime] = each[within, 1]
+        means = {regime: float(values.mean()) for regime, values in held.items()}
+        found.append(
+            EqualOsr((float(edges[part]), float(edges[part + 1])), means, {name: len(of) for name, of in held.items()})
+        )
+    return found
+
+
+def effect_of_gap(outcomes: Sequence[MixOutcome]) -> float | None:
+    """By how much exact match rises from a gap of 0 to one of 1 at equal OSR: least squares on OSR and the gap, over settings.
+
+    ``None`` if the settings do not tell the two apart.
+    """
+    rows = [(1.0, each.osr, each.mix.schedule.gap, each.exact_match) for each in outcomes if each.osr is not None]
+    values = np.array(rows).reshape(-1, 4)
+    solution, _, rank, _ = np.linalg.lstsq(values[:, :3], values[:, 3], rcond=None)
+    return float(solution[2]) if rank == 3 and len(values) > 3 else None
 
 
 COLUMNS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from pydantic import ValidationError
 
 from guieval.analysis.mix_sweep.running import OpenSweep
-from guieval.analysis.mix_sweep.sweep import MixOutcome, RegimeMetrics, Sweep
+from guieval.analysis.mix_sweep.sweep import EqualOsr, MixOutcome, RegimeMetrics, Sweep, at_equal_osr, effect_of_gap
 from guieval.cli import options
 from guieval.cli.running.perform import Terminal, print_failure
 from guieval.cli.settings import RUN, Given, Settings, path_option
@@ -18,6 +19,7 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import FatalEngineError, ServersAway, UsageError
+from guieval.history.mixing import REGIMES
 from guieval.metrics.rounding import percentage
 from guieval.reports.mixing import TABLE, SweepResult, finished, planned_sweep
 from guieval.reports.plots.paper import check_file
@@ -123,13 +125,16 @@ def _line(outcome: MixOutcome, settings: int) -> str:
 def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None:
     outcomes, directory = found.outcomes, found.directory
     share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes) if found.regimes else None
+    equal, gap = at_equal_osr(outcomes), effect_of_gap(outcomes)
     if json:
         values = {"directory": directory, "settings": found.settings, "finished": len(outcomes), "replaceable": share}
-        print_json({**values, "regimes": found.regimes, "outcomes": outcomes})
+        print_json({**values, "regimes": found.regimes, "equal_osr": equal, "effect_of_gap": gap, "outcomes": outcomes})
     elif share is not None:
         header = columns("regime", "settings", "OSR (%)", "exact match (%)", "mean", "Spearman R_s", "p")
         note = f"At most {percentage(share, '.1f')} % of the history can be replaced: the rest has no exact answer."
         show(Table("", header, tuple(map(_row, found.regimes)), (note,)))
+        if equal:
+            _show_equal(equal, gap)
     elif outcomes:
         say("none of the steps has a past, so there is nothing to correlate, or to draw")
     if outcomes:
@@ -140,6 +145,22 @@ def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None
     if not found.complete:
         say(f"left:     {found.settings - len(outcomes):,} of {found.settings:,} settings")
         echo(f"resume:   guieval mix --resume {shlex.quote(str(directory))}")
+
+
+def _show_equal(parts: Sequence[EqualOsr], gap: float | None) -> None:
+    regimes = [regime for regime in REGIMES if any(regime in each.n for each in parts)]
+    rows = []
+    for each in parts:
+        cells = [
+            f"{percentage(each.mean_exact_match[regime])} ({each.n[regime]:,})" if regime in each.n else "-"
+            for regime in regimes
+        ]
+        rows.append((" to ".join(percentage(end, ".1f") for end in each.osr), *cells))
+    note = "Mean exact match in %, and the number of settings, in five equal parts of the OSR that every regime reaches."
+    notes = (
+        [note] if gap is None else [note, f"A gap of +1 at equal OSR: {100 * gap:+.2f} points (least squares on OSR and gap)."]
+    )
+    show(Table("Exact match at equal OSR", columns("OSR (%)", *regimes), tuple(rows), tuple(notes)))
 
 
 def _row(metrics: RegimeMetrics) -> tuple[str, ...]:

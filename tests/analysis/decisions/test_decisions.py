@@ -137,26 +137,6 @@ def test_stability_and_pass_at_n_come_back_over_steps(p: float) -> None:
     assert diversity.value is not None and abs(diversity.value - true) <= 0.03  # biased down by (K - 1) / 2n = 0.008
 
 
-@pytest.mark.parametrize("p", [0.5, 0.9, 1.0])
-def test_noise_alone_makes_a_policy_less_stable_and_more_diverse(p: float) -> None:
-    n, steps, noise = 128, 40, 0.2
-    shares = (p, 1 - p, 0.0)
-    still = measure(policy(shares, n, steps, 5), ClusterSettings(), "still")
-    noisy = measure(policy(shares, n, steps, 6, noise), ClusterSettings(), "noisy")
-    found = shift(still, noisy)
-    moved = found.mean_stability()
-    assert moved.value is not None and moved.interval is not None
-    error = math.sqrt((p * (1 - p) + p * (1 - noise) * (1 - p * (1 - noise))) / (n * steps))
-    assert abs(moved.value - (-noise * p)) <= 5 * error  # the share of the right decision is cut by the noise
-    assert moved.interval.high < 0
-    wider = found.mean_support()
-    assert wider.interval is not None and wider.interval.low > 0.1
-    assert found.support_trend.tolist().count(INC) > 0.9 * steps
-    back = shift(noisy, still)
-    assert back.mean_stability().value == pytest.approx(-moved.value)
-    assert np.array_equal(back.support_by_stability(), found.support_by_stability()[::-1, ::-1])
-
-
 def test_a_run_against_itself_shifts_nowhere() -> None:
     run = measure(policy((0.6, 0.4), 32, 20, 2), ClusterSettings())
     found = shift(run, run)

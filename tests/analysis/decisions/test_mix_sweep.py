@@ -84,6 +84,17 @@ def test_each_regime_has_its_ranges_and_its_rank_correlation() -> None:
     assert sweep.points_by_regime(falling) == {"decreasing": [(0.1, 0.6), (0.2, 0.4), (0.3, 0.2)]}
 
 
+def test_regimes_are_compared_at_equal_osr_and_the_gap_has_its_own_effect() -> None:
+    flat = [made(number, 0.5, 0.5, 10 * number, 20 + number) for number in range(1, 8)]
+    rising = [made(10 + number, 0, 1, 10 * number, 25 + number) for number in range(3, 10)]  # 5 of 50 more at any OSR
+    parts = sweep.at_equal_osr([*flat, *rising])
+    assert (parts[0].osr[0], parts[-1].osr[1]) == (0.3, 0.7) and sum(sum(each.n.values()) for each in parts) == 10
+    for each in parts:
+        assert each.mean_exact_match["increasing"] - each.mean_exact_match["stationary"] == pytest.approx(0.1)
+    assert sweep.effect_of_gap([*flat, *rising]) == pytest.approx(0.1)
+    assert sweep.at_equal_osr(flat) == [] and sweep.effect_of_gap(flat) is None
+
+
 def test_what_there_is_no_correlation_of_has_none() -> None:
     two = by_regime([made(0, 1, 1, 10, 20), made(1, 1, 1, 20, 30)])
     assert [each.rank.rho for each in two] == [None, None]
@@ -194,7 +205,7 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_is_made(tmp_path: Pat
         assert "--shape is 'logit'" in guieval.sentence(*with_run, "--shape", "logit")
         assert "a budget is a run's" in guieval.sentence(*with_run, "--set", "budget=1")
         assert "mode 'soeval' has a history of its own" in guieval.sentence(*with_run, "--set", "mode=soeval")
-        other = guieval.sentence(*with_run, "--model", "ui-tars-1.5-7b")
+        other = guieval.sentence(*("ui-tars-1.5-7b" if each == "ui-s1-7b" else each for each in with_run))
         assert "are of model 'ui-s1-7b', not of 'ui-tars-1.5-7b'" in other
         assert "holds no sweep" in guieval.sentence("mix", "--resume", tmp_path / "sweep")
     assert not (tmp_path / "sweep").exists()
