@@ -51,6 +51,8 @@ def correlate(
         list[float] | None,
         typer.Option(
             metavar="R2",
+            min=0,
+            max=1,
             help="R² as a paper states it of each --x, in order: shows what choices of the models give, and the nearest.",
         ),
     ] = None,
