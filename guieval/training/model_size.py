@@ -1,7 +1,8 @@
 """The size of a model from its ``config.json``: parameters are counted on PyTorch's meta device, without any weights.
 
-Folders and Hugging Face ids are read by transformers. For Qwen2.5-VL's sizes, whose checkpoints guieval's trainings begin with,
-the numbers of ``config.json`` are shipped, so that they can be planned for on a machine without the weights.
+Folders and Hugging Face ids are read by transformers. For the sizes of Qwen2.5-VL and Qwen3-VL that
+guieval's trainings begin with, the numbers of ``config.json`` are shipped, so that they can be planned for on a machine without
+the weights.
 """
 
 from __future__ import annotations

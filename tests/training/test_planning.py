@@ -28,8 +28,9 @@ from .conftest import Configured, log
 
 SHIPPED = config_folder() / "training"
 ONE = Launch(1, "ddp")
-COUNTS = {"3B": 3_754_622_976, "7B": 8_292_166_656, "32B": 33_452_718_336}
-PUBLISHED = {f"Qwen/Qwen2.5-VL-{size}-Instruct": count for size, count in COUNTS.items()}
+COUNTS = {"2.5-VL-3B": 3_754_622_976, "2.5-VL-7B": 8_292_166_656, "2.5-VL-32B": 33_452_718_336}
+COUNTS |= {"3-VL-4B": 4_437_815_808, "3-VL-8B": 8_767_123_696}
+PUBLISHED = {f"Qwen/Qwen{size}-Instruct": count for size, count in COUNTS.items()}
 """Parameters of the published checkpoints: half the total_size of each one's model.safetensors.index.json."""
 
 
