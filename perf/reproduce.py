@@ -30,8 +30,9 @@ default folder (`guieval download NAME`), or with `--data DIR`. A training on se
 `--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number of processes
 is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
 ([environments.md](environments.md)), or of the model that writes thoughts. A budget of `null` is the papers' ∞. A command that
-occurs in several rows is run once. A table or figure of many trainings is one campaign ([campaigns.md](campaigns.md)), which trains,
-evaluates, and prints its numbers next to the printed ones; `--dry-run` lists what it does. `guieval leaderboard runs/*` shows runs beside the published rows.
+occurs in several rows is run once. A table or figure of many trainings is one campaign ([campaigns.md](campaigns.md)), which
+trains, evaluates, and prints its numbers next to the printed ones; `--dry-run` lists what it does. `guieval leaderboard runs/*`
+shows runs beside the published rows.
 """
 NOT_GIVEN = "not in the paper"
 PARTS = {
@@ -87,7 +88,7 @@ def _listed(section: Mapping[str, Any]) -> list[str]:
     def rows() -> Iterator[tuple[str, str, str, str, str]]:
         for values in section["rows"]:
             given = dict(zip(keys, values, strict=False))
-            commands = section["command"].format_map({**PARTS, **given})
+            commands = section["command"].format_map({**PARTS, **given}).replace("  ", " ")
             expected = ", ".join(map(str, values[len(keys) :]))
             yield _named(given), _code(commands), expected, section["hours"], section["differs"]
 
@@ -95,7 +96,8 @@ def _listed(section: Mapping[str, Any]) -> list[str]:
 
 
 def _named(given: Mapping[str, Any]) -> str:
-    return ", ".join(str(value) if name in ("row", "model", "bench") else f"{name} {value}" for name, value in given.items())
+    shown = {name: value for name, value in given.items() if name not in ("thinking", "folder", "sampling")}
+    return ", ".join(str(value) if name in ("row", "model", "bench") else f"{name} {value}" for name, value in shown.items())
 
 
 def _published(section: Mapping[str, Any]) -> list[str]:

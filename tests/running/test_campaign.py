@@ -244,19 +244,6 @@ def test_a_finished_run_whose_beginning_is_unknown_gives_no_pace(tmp_path: Path)
     assert (estimate.left, estimate.seconds) == (0, 0.0)
 
 
-def test_the_time_is_divided_by_the_models_at_once(tmp_path: Path, guieval: CommandLine) -> None:
-    text = "models: [ui-tars-7b-sft, ui-tars-7b-dpo]\nbenchmarks: [demo]\nsettings: {limit: 2}"
-    file = campaign_file(tmp_path, text)
-
-    def time_line(*more: str) -> str:
-        shown = guieval("campaign", file, "--data", tmp_path, "--dry-run", "--pace", "0.001", *more).out
-        return next(line for line in shown.splitlines() if line.startswith("time:"))
-
-    alone, both = time_line(), time_line("--parallel", "2")
-    assert both.endswith("h, 2 models at once")
-    assert float(alone.split()[2]) == pytest.approx(2 * float(both.split()[2]), abs=0.11)
-
-
 TWO = """
 models:
   - {{model: ui-tars-7b-sft, base_urls: ["{url}"]}}
