@@ -13,7 +13,8 @@ import re
 import signal
 import sys
 from _thread import interrupt_main
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from threading import Timer
@@ -98,8 +99,25 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+@contextmanager
+def _interrupt_as_abort() -> Iterator[None]:
+    """Pass a Ctrl-C on as an abort, since Typer would end the program without a word."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Abort from None
+
+
 class Commands(TyperGroup):
     """The commands. Each is imported when it is called; a list of commands needs only the first sentences of their help."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        with _interrupt_as_abort():
+            return super().make_context(*args, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _interrupt_as_abort():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

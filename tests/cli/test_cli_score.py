@@ -258,7 +258,7 @@ def test_what_cannot_be_scored_is_one_sentence(guieval: CommandLine, tmp_path: P
         ((file, "--adapter", "ui_tras"), "unknown adapter"),
         ((file, "--set", "a=1"), "add --data"),
         ((file, "--format", "agentcpm"), "line 1, field"),
-        ((file, "--subset", "x"), "the file holds its own steps: --split, --subset"),
+        ((file, "--subset", "x"), "the file has its own steps: --split, --subset"),
         ((mixed,), "answers to steps of aitz, cagui; choose one of them by --bench"),
         ((bare,), "add --data, the data folder of androidcontrol"),
         ((own,), "names no benchmark: add --bench"),

@@ -109,6 +109,19 @@ class _Run:
     """When the source was, in seconds since 1970: the same import makes the same run."""
 
 
+@dataclass(frozen=True)
+class _File:
+    """A file of answers, what tables call the ``model`` that gave them, and how they count."""
+
+    file: Path
+    model: str
+    mode: str
+    protocol: str | None
+    reader: ABCModel | None
+    choice: Choice
+    answered_only: bool
+
+
 def import_predictions(
     source: AnyPath,
     out: AnyPath,
@@ -167,44 +180,58 @@ def import_predictions(
         given = [option for option, value in for_files.items() if value and value != "offline"]
         return _of_folder(source, out, format, name, dict(bench_options or {}), given)
     reader = reading_model(model, None if adapter is None else str(adapter), options)
+    named = name or (reader.config.name if reader is not None else _plain_name(source))
+    given_file = _File(source, named, mode, protocol, reader, choice, answered_only)
     chosen = "mapped" if map else _format(source, format, owned=bench is not None)
     opened, steps = _opened(chosen, bench, data, bench_options)
     how: dict[str, Any] = {"steps": steps, "skip_damaged": skip_damaged, "repeats": chosen != OWN}
     read = read_predictions(source, None if map else chosen, mapping=map, **how)
     if not anyway:
         read.refuse_other_labels(source)
-    notes = list(_notes(read, source))
+    run = _of_tasks(given_file, read) if read.tasks else _of_steps(given_file, read, bench, opened, data, bench_options)
+    notes = [*_notes(read, source), *run.imported.notes]
     about = RecordedImport(
         format=read.format,
         source=source.name,
         sha256=sha256(read_bytes(source)).hexdigest(),
         answered_only=answered_only,
+        left_out=run.imported.left_out,
+        notes=notes,
     )
-    named = name or (reader.config.name if reader is not None else _plain_name(source))
-    if read.tasks:
-        keys = dict.fromkeys(task.task.episode_key for task in read.tasks)
-        about = about.model_copy(update={"notes": notes})
-        run = _tasks_run(named, read.tasks, list(keys), about)
+    return replace(_write(out, replace(run, imported=about, written=source.stat().st_mtime)), read=read)
+
+
+def _of_tasks(given: _File, read: Predictions) -> _Run:
+    keys = dict.fromkeys(task.task.episode_key for task in read.tasks)
+    return _tasks_run(given.model, read.tasks, list(keys), RecordedImport(format="", source=given.file.name))
+
+
+def _of_steps(
+    given: _File,
+    read: Predictions,
+    bench: str | None,
+    opened: ABCBenchmark | None,
+    data: Path | None,
+    options: Mapping[str, Any] | None,
+) -> _Run:
+    """Answers to one benchmark's steps: over all of that benchmark's if its data are there, else over the file's own."""
+    benchmark = _benchmark_of(given.file, read, bench)
+    rows, notes, left_out = [row for row in read.rows if row.benchmark in (benchmark, "")], [], 0
+    if given.reader is not None:
+        rows = _with_responses(given.file, rows, read.format)
+        notes.append(f"the raw responses are read by {given.reader.config.name}")
+    elif any(row.response is not None for row in rows):
+        raise UsageError(f"{str(given.file)!r} holds raw responses; add --model, the checkpoint that wrote them")
+    kind = benchmarks().get(benchmark)
+    relabelled = read.format in FORMATS and get_format(read.format).relabelled
+    if relabelled or (opened is None and (kind is None or kind.needs_data)):
+        run = _by_itself(given, benchmark, rows)
+        notes += read.assumed
+        left_out = len(read.skipped) + read.unanswered
     else:
-        benchmark = _benchmark_of(source, read, bench)
-        rows = [row for row in read.rows if row.benchmark in (benchmark, "")]
-        if reader is not None:
-            rows = _with_responses(source, rows, read.format)
-            notes.append(f"the raw responses are read by {reader.config.name}")
-        elif any(row.response is not None for row in rows):
-            raise UsageError(f"{str(source)!r} holds raw responses; add --model, the checkpoint that wrote them")
-        kind = benchmarks().get(benchmark)
-        relabelled = read.format in FORMATS and get_format(read.format).relabelled
-        if relabelled or (opened is None and (kind is None or kind.needs_data)):
-            run = _by_itself(source, benchmark, rows, named, mode, protocol, reader, choice)
-            notes += read.assumed
-            about = about.model_copy(update={"left_out": len(read.skipped) + read.unanswered})
-        else:
-            opened = opened or load_benchmark(benchmark, data, **(bench_options or {}))
-            run = _of_benchmark(source, opened, rows, named, mode, protocol, reader, choice, answered_only=answered_only)
-        notes += run.imported.notes
-        run = replace(run, imported=about.model_copy(update={"notes": notes}), data=data, options=bench_options)
-    return replace(_write(out, replace(run, written=source.stat().st_mtime)), read=read)
+        run = _of_benchmark(given, opened or load_benchmark(benchmark, data, **(options or {})), rows)
+    about = run.imported.model_copy(update={"notes": [*notes, *run.imported.notes], "left_out": left_out})
+    return replace(run, imported=about, data=data, options=options)
 
 
 def _opened(
@@ -286,19 +313,9 @@ def _notes(read: Predictions, file: Path) -> Iterator[str]:
         )
 
 
-def _of_benchmark(
-    file: Path,
-    benchmark: ABCBenchmark,
-    rows: Iterable[Predicted],
-    model: str,
-    mode: str,
-    protocol: str | None,
-    reader: ABCModel | None,
-    choice: Choice,
-    *,
-    answered_only: bool,
-) -> _Run:
+def _of_benchmark(given: _File, benchmark: ABCBenchmark, rows: Iterable[Predicted]) -> _Run:
     """Answers to a benchmark's steps, all of which count, or those of the choice; a step without an answer is missing."""
+    file, choice, reader = given.file, given.choice, given.reader
     refs = {ref.key: ref for ref in benchmark.index()}
     by_episode: dict[EpisodeKey, dict[int, Predicted]] = {}
     for row in rows:
@@ -312,7 +329,7 @@ def _of_benchmark(
     answered = {key: sorted(steps) for key, steps in by_episode.items()}
     if not choice.narrows and not answered.keys() <= chosen.plan.keys():  # it answers other splits than the default one
         chosen = select(benchmark, Choice(split="all"))
-    if answered_only:
+    if given.answered_only:
         kept = {key: [i for i in steps if i in by_episode.get(key, ())] for key, steps in chosen.plan.items()}
         plan = {key: steps for key, steps in kept.items() if steps}
         counts = f"{sum(map(len, plan.values())):,} of {sum(map(len, chosen.plan.values())):,} steps"
@@ -325,7 +342,7 @@ def _of_benchmark(
         )
         if not plan:
             raise UsageError(f"{str(file)!r} answers none of the chosen steps")
-    found = get_protocol(protocol or benchmark.protocol)
+    found = get_protocol(given.protocol or benchmark.protocol)
     evaluator = ActionEvaluator(found)
 
     def records() -> Iterator[Record]:
@@ -340,9 +357,9 @@ def _of_benchmark(
     notes = [f"{counted(outside, 'answer')} to other steps than those chosen left out"] if outside else []
     return _Run(
         benchmark.name,
-        model,
+        given.model,
         found.name,
-        mode,
+        given.mode,
         chosen.plan,
         records(),
         RecordedImport(format="", source="", notes=notes),
@@ -354,17 +371,9 @@ def _of_benchmark(
     )
 
 
-def _by_itself(
-    file: Path,
-    name: str,
-    rows: Sequence[Predicted],
-    model: str,
-    mode: str,
-    protocol: str | None,
-    reader: ABCModel | None,
-    choice: Choice,
-) -> _Run:
+def _by_itself(given: _File, name: str, rows: Sequence[Predicted]) -> _Run:
     """Answers with the steps that their own rows describe; nothing else is known, so nothing else counts."""
+    file, reader = given.file, given.reader
     tasks: dict[StepKey, tuple[StepTaskModel, Predicted]] = {}
     for row in rows:
         if row.task is None:
@@ -381,20 +390,20 @@ def _by_itself(
     notes = [f"the file lacks steps of {lacking:,} of its {len(refs):,} episodes; their metrics are over the steps it has"]
     text = f"the {len(tasks):,} steps of {name} that {file.name} holds, in {len(refs):,} episodes"
     chosen = Selection(refs, plan, "", text)
-    if choice.narrows:
-        raise UsageError("the file holds its own steps: --split, --subset, --sample-set and --episodes are for `guieval score`")
+    if given.choice.narrows:
+        raise UsageError("the file has its own steps: --split, --subset, --sample-set and --episodes are for `guieval score`")
     first = next(iter(firsts.values()))
     kind = benchmarks().get(name)
     unkept = next((row.right_under for row in rows if row.right_under), None)
-    found = get_protocol(protocol or unkept or (_default(first) if kind is None else kind.protocol))
+    found = get_protocol(given.protocol or unkept or (_default(first) if kind is None else kind.protocol))
     evaluator = ActionEvaluator(found)
     types = {key: {index: step.action.type for index, step in steps.items()} for key, steps in by_episode.items()}
     edition = Edition.of(first.dataset, labels_of(task for task, _ in tasks.values()))
     return _Run(
         name,
-        model,
+        given.model,
         found.name,
-        mode,
+        given.mode,
         plan,
         (StepRecord(task=task, samples=(_sample(evaluator, reader, task, row),)) for task, row in tasks.values()),
         RecordedImport(format="", source="", notes=notes if lacking else []),
