@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from guieval.errors import UsageError
 from guieval.metrics.correlation import correlate
 from guieval.metrics.predictors import choices_of_models
 from guieval.reports.leaderboards.published_results import get_results, joined
 from tests.rows import every_row
-
-FEW = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3, max_size=7)
 
 
 def test_table_20_of_guievalkit_comes_from_straight_lines() -> None:
@@ -48,6 +44,8 @@ def test_correlations_of_ui_s1s_tables() -> None:
     named = ["OS-Atlas-7B", "AgentCPM-GUI-8B", "UI-TARS-7B", *variants, "Qwen2.5VL-7B (with semi-online RL only)"]
     assert [models[place] for place in six.nearest] == named
     assert all(low <= at <= high for each in found for at, low, high in each.r2)
+    assert any("only 9 points" in line for line in correlate(range(9), live).warnings)
+    assert not correlate(list(range(12)), [*range(11), 3]).warnings
     with pytest.raises(UsageError, match="4 to 16 models"):
         choices_of_models({"x": live[:3]}, live[:3], [0.5])
 
@@ -92,20 +90,6 @@ def test_many_points_use_students_t() -> None:
     assert (found.rho, found.p_value) == pytest.approx((result.statistic, result.pvalue)) and found.method == "t"
 
 
-@given(FEW)
-def test_rank_and_line_do_not_depend_on_the_order_of_models_or_the_scale(points: list[tuple[int, int]]) -> None:
-    x, y = ([float(each[place]) for each in points] for place in (0, 1))
-    if len(set(x)) < 2:
-        return
-    one = correlate(x, y)
-    other = correlate([3 * each + 7 for each in reversed(x)], [each / 2 - 1 for each in reversed(y)])
-    assert (one.rank.rho is None) == (other.rank.rho is None) == (one.r2 is None) == (len(set(y)) == 1)
-    if one.rank.rho is not None:
-        assert (one.rank.rho, one.rank.p_value) == pytest.approx((other.rank.rho, other.rank.p_value))
-        assert one.r2 == pytest.approx(other.r2, abs=1e-9)
-        assert 0 < (one.rank.p_value or 0) <= 1
-
-
 @every_row(
     ("x", "y", "message"),
     [
@@ -118,8 +102,3 @@ def test_rank_and_line_do_not_depend_on_the_order_of_models_or_the_scale(points:
 def test_what_cannot_be_correlated_gives_the_reason(x: list[float], y: list[float], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         correlate(x, y)
-
-
-def test_few_points_are_reported_as_few() -> None:
-    assert any("only 6 points" in line for line in correlate([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 6, 5]).warnings)
-    assert not correlate(list(range(12)), [*range(11), 3]).warnings

@@ -15,7 +15,7 @@ from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError, known_name, refuse
 from guieval.history.modes import Kind, Mode
 from guieval.journal import RunFolder
-from guieval.journal.run_folders import paired_runs, rounds_of, several_runs
+from guieval.journal.run_folders import paired, rounds_of, several_runs
 from guieval.reports.trajectories.moving import MOVING, Moving
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import write_trajectories
@@ -47,7 +47,9 @@ def report(
     """Write a folder that shows every step of a run: open its index.html in any browser, no server or network needed."""
     form = None if moving is None else known_name("moving picture", moving, MOVING)
     runs = several_runs([run], rollouts=True)
-    pairs = [(each, None) for each in runs] if against is None else paired_runs(run, against, rollouts=True)
+    pairs: list[tuple[Path, Path | None]] = [(each, None) for each in runs]
+    if against is not None:
+        pairs = [(one.first, other.first) for one, other in paired(run, against, rollouts=True)]
     if all(_mode(each).is_over("tasks") for each, _ in pairs):
         given = {"against": against, "protocol": protocol, "data": data, "adapter": adapter}
         refuse(given, "does not apply to an online run, whose report shows its own trajectories")

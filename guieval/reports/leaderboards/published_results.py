@@ -65,8 +65,11 @@ class Row(_Value):
     variant: str = Field("", description="what distinguishes this row from others of the model")
     aliases: tuple[str, ...] = Field((), description="titles of the same model's rows in other tables")
     checkpoint: str | None = Field(None, description="name in configs/models, if that is the same model with the same prompt")
-    training: str | None = Field(None, description="name of the training in the campaign of this table")
+    training: str | None = Field(None, description="name of the training in a campaign that shows this table")
     thinking: bool | None = Field(None, description="on or off, if the paper has the checkpoint both ways")
+    samples: float | None = Field(None, ge=0, description="number of training samples")
+    gpu_hours: float | None = Field(None, gt=0, description="GPU hours of the training")
+    parameters: float | None = Field(None, gt=0, description="size of the model, in 10^9 parameters")
     values: tuple[float | None, ...]
 
     @property
