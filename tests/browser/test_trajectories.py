@@ -131,15 +131,3 @@ def test_the_report_is_accessible_and_fits_a_phone(chromium: Browser, report: Pa
         page = go(one, report, 4)
         page.locator("#metrics summary").click()
         assert_accessible(page, axe)
-
-
-def test_a_phone_and_both_colours(dark_tab: Opened, report: Path) -> None:
-    dark_tab.page.set_viewport_size({"width": 390, "height": 844})
-    page = go(dark_tab, report)
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    page.locator("#theme").click()
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
-    page.locator("#strip .enlarge").first.click()
-    box = page.locator("#large img").bounding_box()
-    assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -376,6 +375,4 @@ def test_the_list_comes_at_once_with_many_steps(served: Served, tmp_path: Path) 
     write_run(tmp_path / "large", records)
     library = Library([tmp_path])
     (tmp_path / "large" / "steps.jsonl").unlink()
-    started = time.process_time()
     assert [row["name"] for row in library.listed()] == ["large"]
-    assert time.process_time() - started < 1

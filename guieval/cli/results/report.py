@@ -12,10 +12,11 @@ from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
-from guieval.errors import refuse
+from guieval.errors import UsageError, known_name, refuse
 from guieval.history.modes import Kind, Mode
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import paired, rounds_of, several_runs
+from guieval.reports.trajectories.moving import MOVING, Moving
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import write_trajectories
 from guieval.reports.viewer.folder import Written
@@ -38,8 +39,13 @@ def report(
         bool,
         typer.Option("--small-images", help="Scale the screenshots down, for a folder to send, instead of linking them."),
     ] = False,
+    moving: Annotated[
+        str | None,
+        typer.Option(metavar="FORM", help="Write each trajectory of an online run as a picture too: gif or webp."),
+    ] = None,
 ) -> None:
     """Write a folder that shows every step of a run: open its index.html in any browser, no server or network needed."""
+    form = None if moving is None else known_name("moving picture", moving, MOVING)
     runs = several_runs([run], rollouts=True)
     pairs: list[tuple[Path, Path | None]] = [(each, None) for each in runs]
     if against is not None:
@@ -47,9 +53,11 @@ def report(
     if all(_mode(each).is_over("tasks") for each, _ in pairs):
         given = {"against": against, "protocol": protocol, "data": data, "adapter": adapter}
         refuse(given, "does not apply to an online run, whose report shows its own trajectories")
+    if form is not None and not all(_mode(each).is_over("tasks") for each, _ in pairs):
+        raise UsageError("--moving is for online runs, whose screens follow each other; a recorded step has one")
     for each, other in pairs:
         folder = each / "report" if out is None else out if len(pairs) == 1 else out / each.name
-        how = _How(other, protocol or (), data, adapter, images=not no_images, small=small_images)
+        how = _How(other, protocol or (), data, adapter, images=not no_images, small=small_images, moving=form)
         _mode(each).of_kind(_WRITE)(each, folder, how)
 
 
@@ -60,6 +68,7 @@ class _How(NamedTuple):
     adapter: str | None
     images: bool
     small: bool
+    moving: Moving | None
 
 
 def _mode(directory: Path) -> Mode:
@@ -68,14 +77,14 @@ def _mode(directory: Path) -> Mode:
 
 def _write_tasks(run: Path, folder: Path, how: _How) -> None:
     with progress_bar("writing the report", "tasks") as bar:
-        written = write_trajectories(folder, read_online(run), images=how.images, on_progress=bar)
+        written = write_trajectories(folder, read_online(run), images=how.images, moving=how.moving, on_progress=bar)
     number = written.episodes
     parts = f"{number:,} trajector{'y' if number == 1 else 'ies'}", counted(written.steps, "step")
     _print(", ".join((*parts, counted(written.images, "screenshot"))), written)
 
 
 def _write_steps(run: Path, folder: Path, how: _How) -> None:
-    against, names, data, adapter, images, small = how
+    against, names, data, adapter, images, small, _ = how
     shown = shown_run(run)
     beside = None if against is None else shown_run(against)
     protocols = protocols_to_show(shown, names)

@@ -51,6 +51,7 @@ const verdict = (task) =>
     el("p", {}, el("span", { class: `badge end${task.code}`, "aria-hidden": "true" }, task.sign), " ", el("b", {}, task.ended)),
     task.progress ? el("p", {}, `progress ${task.progress}`) : null,
     el("p", {}, `${task.count} step${task.count === 1 ? "" : "s"}`),
+    /^moving\/task-\d{5}\.(gif|webp)$/.test(task.moving ?? "") ? el("a", { href: task.moving }, "As a moving picture") : null,
     task.reason ? el("p", {}, foreign(task.reason)) : null,
     task.effects.length ? el("div", {}, "Side effects:", el("ul", {}, task.effects.map((each) => el("li", {}, foreign(each))))) : null,
   );

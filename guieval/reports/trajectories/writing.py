@@ -25,6 +25,7 @@ from guieval.online.trajectory import SCREENS, TrajectoryStep
 from guieval.reports.consistency_tables import in_words
 from guieval.reports.online_tables import online_tables
 from guieval.reports.pages.kit import DRAWN, MARKS, NODES, STYLE, THEME
+from guieval.reports.trajectories.moving import Moving, write_moving
 from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.step import action_values, clipped
@@ -37,6 +38,7 @@ SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?↻!–·", strict=True))
 _COLOURS = dict(zip(ENDINGS, (0, 2, 2, 2, 1, 3, 5, 6, 6, 6), strict=True))
 """The colour of each ending, as the kit numbers those of verdicts."""
 LINE_LIMIT = 300
+MOVING_FOLDER = "moving"
 _SCREEN = re.compile(rf"{SCREENS}/([0-9a-f]{{32}}\.(?:png|jpg))")
 
 
@@ -45,12 +47,13 @@ def write_trajectories(
     online: OnlineTrajectories,
     *,
     images: bool = True,
+    moving: Moving | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Written:
     """Write the page of an online run into ``out``. An earlier report in the folder is replaced; its images are reused.
 
-    ``on_progress`` is called with (tasks done, all tasks). Raises :class:`guieval.errors.UsageError` for a folder with other
-    contents.
+    With ``moving`` every trajectory is a picture of that format as well. ``on_progress`` is called with (tasks done, all
+    tasks). Raises :class:`guieval.errors.UsageError` for a folder with other contents.
     """
     prepare(out)
     run = online.run
@@ -62,7 +65,11 @@ def write_trajectories(
         repetitions = online.of(key)
         for trajectory in repetitions:
             row = row_values(trajectory, len(repetitions) > 1)
-            folder.script("task", "task", len(rows), task_values(trajectory, row, screens))
+            values = task_values(trajectory, row, screens)
+            file = f"{MOVING_FOLDER}/task-{len(rows):05}.{moving}"
+            if moving is not None and write_moving(out / file, trajectory, run.directory):
+                values["moving"] = file
+            folder.script("task", "task", len(rows), values)
             rows.append({name: folder.shortened(value) if isinstance(value, str) else value for name, value in row.items()})
             steps += len(trajectory.steps)
         on_progress(done, len(run.plan))

@@ -132,6 +132,7 @@ class Content:
             "protocols": [{"name": each.protocol.name, "summary": each.protocol.summary} for each in self.evaluators],
             "shown": names.index(own) if own in names else 0,
             "noted": [self._noted(run) for run in self.runs],
+            **({"running": True} if any(part.held for run in self.runs for part in (run, *run.further)) else {}),
         }
 
     def task(self, number: int) -> StepTaskModel | None:

@@ -16,7 +16,7 @@ from guieval.reports.viewer.sources import PlannedTasks
 OWN = Path(__file__).parent
 _BEFORE, _AFTER = (
     [OWN / "script" / f"{name}.js" for name in parts.split()]
-    for parts in ("data state filters episodes moving filmstrip decisions screen notes panel", "page")
+    for parts in ("data state filters episodes moving filmstrip decisions screen notes panel table live", "page")
 )
 TEMPLATE = OWN / "page.html.jinja"
 SCRIPTS = [NODES, OWN / "script" / "nodes.js", DRAWN, *_BEFORE, THEME, *_AFTER]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from guieval.journal.directory import TASKS
 from guieval.online.trajectory import TRAJECTORIES, last_attempts
@@ -18,6 +19,7 @@ from tests.online.test_runs import ENDED, task_id
 from tests.reports.scripted_runs import edited
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run
 from tests.reports.viewer.test_writing import value_in
+from tests.rows import every_row
 
 
 @pytest.fixture
@@ -54,6 +56,14 @@ def test_a_second_report_and_another_place(run: Path, guieval: CommandLine, tmp_
     done = guieval("report", run, "--out", tmp_path / "r", "--no-images")
     assert done.code == 0 and "0 screenshots" in done.out and not (tmp_path / "r" / "screens").exists()
     assert "without images" in tasks(tmp_path / "r")[task_id(0)]["steps"][0]["screen"]["why"]
+
+
+@every_row("form", ["gif", "webp"])
+def test_a_moving_picture_has_each_screen(run: Path, guieval: CommandLine, form: str) -> None:
+    assert guieval("report", run, "--moving", form).code == 0
+    value = tasks(run / "report")[task_id(0)]
+    with Image.open(run / "report" / value["moving"]) as picture:
+        assert (picture.n_frames, max(picture.size)) == (len(value["steps"]) + 1, 640)  # type: ignore[attr-defined]
 
 
 def test_repetitions_and_what_has_no_outcome(tmp_path: Path) -> None:

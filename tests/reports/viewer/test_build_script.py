@@ -34,4 +34,3 @@ def test_only_none_is_0_percent_and_only_all_is_100() -> None:
 def test_a_number_with_its_noun() -> None:
     numbers = [0, 1, 2, 30_000]
     assert value_of(f"{numbers}.map((count) => counted(count, 'run'))") == [counted(number, "run") for number in numbers]
-    assert value_of("[1, 2].map((count) => counted(count, 'more step'))") == ["1 more step", "2 more steps"]

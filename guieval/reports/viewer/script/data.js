@@ -2,12 +2,29 @@
 
 const waiting = new Map();
 const loaded = { steps: new Map(), text: new Map() };
-const OWN_FILE = /^data\/(steps|text)-\d{5}\.js$/;
+const OWN_FILE = /^data\/((steps|text)-\d{5}|index)\.js$/;
 const checked = (url) => {
   if (!OWN_FILE.test(url)) throw new TypeError(`not a file of this report: ${url}`);
   return url;
 };
 const policy = window.trustedTypes?.createPolicy("guieval", { createScriptURL: checked }) ?? { createScriptURL: checked };
+
+function loadScript(url) {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.addEventListener("load", () => {
+      script.remove();
+      resolve();
+    });
+    script.addEventListener("error", () => {
+      script.remove();
+      reject(new Error(`The file ${url} of this report is missing.`));
+    });
+    script.fetchPriority = "high"; // before images
+    script.src = policy.createScriptURL(url);
+    document.head.append(script);
+  });
+}
 
 function load(kind, number) {
   const kept = loaded[kind].get(number);
@@ -17,18 +34,11 @@ function load(kind, number) {
     return kept;
   }
   const promise = new Promise((resolve, reject) => {
-    const url = `data/${kind}-${String(number).padStart(5, "0")}.js`;
-    const script = document.createElement("script");
     waiting.set(`${kind}${number}`, resolve);
-    script.addEventListener("load", () => script.remove());
-    script.addEventListener("error", () => {
-      script.remove();
+    loadScript(`data/${kind}-${String(number).padStart(5, "0")}.js`).catch((error) => {
       loaded[kind].delete(number);
-      reject(new Error(`The file ${url} of this report is missing.`));
+      reject(error);
     });
-    script.fetchPriority = "high"; // before images
-    script.src = policy.createScriptURL(url);
-    document.head.append(script);
   });
   loaded[kind].set(number, promise);
   if (kind === "steps" && loaded.steps.size > KEPT_CHUNKS) loaded.steps.delete(loaded.steps.keys().next().value);
@@ -42,7 +52,7 @@ document.querySelector('script[src="data/index.js"]').addEventListener("error", 
   $("count").textContent = "The steps cannot be shown: the file data/index.js is missing.";
 });
 window.guieval = Object.freeze({
-  index: (_, value) => start(value),
+  index: (_, value) => (index ? renew(value) : start(value)),
   chunk: (number, value) => arrive(`steps${number}`, value),
   text: (number, value) =>
     arrive(

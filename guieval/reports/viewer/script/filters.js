@@ -164,6 +164,7 @@ function query() {
   for (const node of $("filters").elements) if (node.name && node.value) set.set(node.name, node.value.toWellFormed?.() ?? node.value);
   if (state.sample.some(Boolean)) set.set("sample", state.sample.join("."));
   if (state.zoom > 1) set.set("zoom", "2");
+  if (table.shown) set.set("view", "table");
   const lists = {
     show: Object.keys(MARKS).filter((name) => drawn[name] && !MARKS[name]),
     hide: Object.keys(MARKS).filter((name) => !drawn[name] && MARKS[name]),
@@ -258,5 +259,6 @@ function applyFilters(move) {
   $("clear").hidden = listed.length === all;
   if (move && listed.length && !matches[state.row]) return go(listed[0], { replace: true }); // renders the list too
   renderList(true);
+  renderTable();
   markStrip();
 }

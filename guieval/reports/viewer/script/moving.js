@@ -42,6 +42,7 @@ function followLink() {
   const zoom = given.get("zoom") === "2" ? 2 : 1;
   setMarksAndFolds(given);
   state.zoom = zoom;
+  if ((given.get("view") === "table") !== table.shown) showTable(!table.shown);
   state.sample = sample.some(Boolean) ? sample : [];
   const named = `${decoded(linkTo(row, protocol).split("?")[0])}/`.startsWith(`#${decoded(path)}/`); // a link may end with a step
   if (path && !named) say("The link names nothing in this report; this is what comes nearest.");
@@ -88,7 +89,10 @@ async function openStep(row, protocol) {
   if (another) {
     recount();
     applyFilters(false);
-  } else renderList(true);
+  } else {
+    renderList(true);
+    renderTable();
+  }
   try {
     const chunk = await load("steps", Math.floor(row / index.chunk));
     if (state.row !== row) return; // another step was asked for meanwhile

@@ -7,6 +7,7 @@ function buildHelp() {
     ["n", "next episode"],
     ["p", "episode before"],
     ["f or /", "search and filters"],
+    ["t", "the table of steps, or the step again"],
     ["z", "enlarge the screen, or fit it again"],
     ...(index.writable ? [["e", "write a note on the step"]] : []),
     ["?", "this help"],
@@ -75,6 +76,7 @@ function pressed(event) {
     f: search,
     "/": search,
     z: zoom,
+    t: switchTable,
     e: editNote,
     "?": () => $("help").showModal(),
   }[event.key];
@@ -117,6 +119,7 @@ function start(value) {
   }).observe(canvas);
   applyFilters(false);
   followLink();
+  showLive();
 }
 
 /** A label as it comes back from a link: half a surrogate pair does not survive one. */
