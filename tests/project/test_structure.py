@@ -55,7 +55,7 @@ MAPPED = {"guieval.benchmarks", "guieval.model_adapters", "guieval.configs"}
 BUILT_ON_HEAVY = ("guieval", "training")
 """What stands in there subclasses the classes of training frameworks; only `guieval train` imports it."""
 HEAVY = {
-    *("torch", "vllm", "transformers", "trl", "verl", "ray", "matplotlib", "pandas"),
+    *("torch", "vllm", "transformers", "trl", "verl", "ray", "matplotlib", "pandas", "sklearn"),
     *("rapidocr", "rapidocr_onnxruntime", "cv2", "onnxruntime"),
 }
 MOST_ARROWS, MOST_MODULES = 150, 40
@@ -209,7 +209,7 @@ def test_no_stray_folder_hides_the_plugins() -> None:
 def test_asking_for_help_imports_nothing_heavy() -> None:
     code = (
         "import sys, guieval.cli\n"
-        "print([m for m in ('numpy', 'pydantic', 'aiohttp', 'PIL', 'yaml', 'rich') if m in sys.modules])"
+        "print([m for m in ('numpy', 'pydantic', 'aiohttp', 'PIL', 'yaml', 'rich', 'scipy', 'sklearn') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 

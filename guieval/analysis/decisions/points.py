@@ -1,8 +1,7 @@
-"""Weighted DBSCAN on the screen: equal points are one point with a weight, so a hundred equal clicks cost as much as one.
+"""Points on the screen by density: scikit-learn's DBSCAN, with the number of executions as the weight of a point.
 
-All distances are computed at once, in memory of n² numbers, so one matrix serves several radii (:func:`separations`). That is
-why this is not scikit-learn's DBSCAN, which searches the neighbours again for every radius, needs more than a millisecond even
-for two points, and assigns a border point by the order of the points; the tests compare the two.
+All distances are computed once, in memory of n² numbers, and serve several radii (:func:`separations`). scikit-learn gives a
+border point to the cluster that it found first; here it goes to the nearest core, whatever the order of the points.
 
 Source: M. Ester, H.-P. Kriegel, J. Sander, X. Xu, "A density-based algorithm for discovering clusters", KDD 1996.
 """
@@ -26,10 +25,9 @@ def dbscan(points: Floats, weights: Ints, radius: float, min_samples: int, metri
     """(n,) the cluster of each point, numbered from 0 by first point; :data:`NOISE` for points in no cluster.
 
     ``points``: (n, 2) in [0, 1000]; ``weights``: (n,) the number of executions at each. A point is a *core* if at least
-    ``min_samples`` executions lie within ``radius`` of it, its own and those on the border included; cores within ``radius`` of
+    ``min_samples`` executions are within ``radius`` of it, its own and those on the border included; cores within ``radius`` of
     each other belong to one cluster. A border point belongs to the cluster of the nearest core within ``radius`` (the first of
-    equally near ones), so labels hardly depend on the order of the points. scikit-learn assigns a border point to the cluster
-    that it grew first; all other labels are equal.
+    equally near ones), so labels hardly depend on the order of the points.
     """
     return dbscan_of(separations(points, metric), limit(radius, metric), weights, min_samples)
 
@@ -48,21 +46,14 @@ def limit(radius: float, metric: Metric) -> float:
 
 def dbscan_of(separation: Floats, most: float, weights: Ints, min_samples: int) -> Ints:
     """:func:`dbscan` on a matrix of separations; neighbours are at most ``most`` apart."""
-    from scipy.sparse.csgraph import connected_components
+    from sklearn.cluster import dbscan as scikit_learn_dbscan
 
-    near: NDArray[np.bool_] = separation <= most
-    core: NDArray[np.bool_] = near @ weights.astype(np.float64) >= min_samples
-    labels = np.full(len(weights), NOISE, dtype=np.int64)
-    cores = np.flatnonzero(core)
-    if not len(cores):
-        return labels
-    labels[cores] = connected_components(near[np.ix_(cores, cores)], directed=False)[1]
-    others = np.flatnonzero(~core)
-    if len(others):
-        away = np.where(near[np.ix_(others, cores)], separation[np.ix_(others, cores)], np.inf)
-        closest = away.argmin(axis=1)
-        reached = np.isfinite(away[np.arange(len(others)), closest])
-        labels[others[reached]] = labels[cores[closest[reached]]]
+    cores, labels = scikit_learn_dbscan(
+        separation, eps=most, min_samples=min_samples, metric="precomputed", sample_weight=weights
+    )
+    border = np.setdiff1d(np.flatnonzero(labels != NOISE), cores, assume_unique=True)
+    if len(border):
+        labels[border] = labels[cores[separation[np.ix_(border, cores)].argmin(axis=1)]]
     return in_order(labels)
 
 

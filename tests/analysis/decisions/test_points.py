@@ -1,4 +1,4 @@
-"""DBSCAN against its definition, and against scikit-learn where that is installed."""
+"""DBSCAN with weights and border points against its definition."""
 
 from __future__ import annotations
 
@@ -91,22 +91,6 @@ def test_weights_stand_for_points_that_come_again(case: tuple[Floats, Ints, floa
     which = np.repeat(np.arange(len(points)), weights)
     again = dbscan(points[which], np.ones(len(which), dtype=np.int64), radius, least, metric)
     assert np.array_equal(again, once[which])
-
-
-@pytest.mark.ci
-@settings(max_examples=500)
-@given(point_sets())
-def test_labels_equal_those_of_scikit_learn(case: tuple[Floats, Ints, float, int, Metric]) -> None:
-    reference = pytest.importorskip("sklearn.cluster")
-    points, weights, radius, least, metric = case
-    norm = "euclidean" if metric == "l2" else "manhattan"
-    published = reference.DBSCAN(eps=radius, min_samples=least, metric=norm).fit_predict(points, sample_weight=weights)
-    _, may = by_definition(points, weights, radius, least, metric)
-    if any(len(each) > 1 for each in may):
-        return  # a border point between two clusters: either is right
-    ours = dbscan(points, weights, radius, least, metric)
-    assert np.array_equal(ours == NOISE, published == NOISE)
-    assert same_partition(ours, published)
 
 
 def test_a_border_point_goes_with_the_nearest_core_whatever_the_order() -> None:
