@@ -85,6 +85,10 @@ class Halted(EngineError):
     """A request that was paid for is not sent again, since the run may send no more (its budget is used up)."""
 
 
+class NoServer(UsageError):
+    """The server of an environment does not answer before a run begins, so its tasks are not known."""
+
+
 class EnvironmentFailure(GuievalError):
     """An environment to act in does not work (no browser, no answer, a crash); the attempt at a task is repeated."""
 

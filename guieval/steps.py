@@ -392,6 +392,8 @@ disagrees. ``wrong stop``: the model stopped it as impossible. ``failed``: the e
 left. ``unparseable``: too many responses in a row had no action. ``loop``: the model repeated itself as often as its scaffold
 allows."""
 ENDS: tuple[Ended, ...] = get_args(Ended)
+SEVERAL = ", "
+"""Between the values of a label of a task that has several, e.g. tags or apps: the task counts under each of them."""
 
 
 class OnlineTask(BaseModel):

@@ -7,17 +7,20 @@ In the published format ``scroll`` has no direction, ``open_app`` no app and ``i
 type is known. Where a model adds the text or the app, it is read. E is a grounding model whose only published prompt
 allows clicks alone, so that prompt is used on every step. The authors' scorers take the last coordinate of a reply and rescale
 by fixed factors; here the first action counts, in pixels of the image that the model sees.
+
+The paper's section 4.4 also trains with a box in place of the coordinate, and its prompt is not published: option ``target`` =
+``box`` asks for one in the released words, and the middle of the box is the click.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from guieval.actions import Action, ActionSpace, Click, Open, Scroll, Type
+from guieval.actions import Action, ActionSpace, Box, Click, Open, Point, Scroll, Type
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat
@@ -40,7 +43,7 @@ def _opened(call: calls.Arguments) -> Action:
 CALLS = calls.CallTable(
     {
         # the second is the base model's own word for it; the authors' reader takes the two numbers under any key
-        **dict.fromkeys(("click", "left_click"), calls.tap("coordinate", "point")),
+        **dict.fromkeys(("click", "left_click"), calls.tap("coordinate", "point", "bbox")),
         "navigate_back": calls.BACK,
         "input_text": calls.Form(Type, _typed),
         "open_app": calls.Form(Open, _opened),
@@ -55,6 +58,15 @@ class UIR1Options(ImageLimits):
     form: Literal["thinking", "direct"] = Field(
         "thinking", description="thinking: <think> then <answer> (UI-R1-3B); direct: <answer> alone (UI-R1-E-3B)"
     )
+    target: Literal["point", "box"] = Field(
+        "point", description="what a click gives: a coordinate, or the element's bounding box (form thinking; reward ui-r1-iou)"
+    )
+
+    @model_validator(mode="after")
+    def _box_is_thought_about(self) -> Self:
+        if self.target == "box" and self.form == "direct":
+            raise ValueError("target 'box' is asked for in form 'thinking' alone")
+        return self
 
 
 class UIR1(ABCModel):
@@ -74,6 +86,7 @@ class UIR1(ABCModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         prompt = "ui_r1-screenspot" if task.setting == "grounding" else "ui_r1-androidcontrol"
+        prompt += "-box" if self.options.target == "box" else ""
         text = self.prompt(prompt if self._thinks else "ui_r1_e-grounding")
         return chat(self.image(task), fill(text, instruction=main_instruction(task)))
 
@@ -91,17 +104,26 @@ class UIR1(ABCModel):
             action = {"coordinate": action}
         if not isinstance(action, dict):
             raise ParseError(f"the reply's answer is not an action: {action!r:.80}")
-        if grounding and "coordinate" in action:
+        if grounding and ("coordinate" in action or "bbox" in action):
             action = {"action": "click", **action}
         name, arguments = named_object(action, "action")
         return ParsedResponse(self.read_call(task, name, arguments), thought or None)
 
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        name, coordinate = "navigate_back", [0, 0]  # the authors' filler where there is no place
+        boxed = self.options.target == "box"
+        place: list[float] = [0, 0, 0, 0] if boxed else [0, 0]
+        name = "navigate_back"  # the authors' filler where there is no place
         if isinstance(action, Click):
-            name, coordinate = "click", self.write_place(task, action.point)
-        answer = f"<answer>{[{'action': name, 'coordinate': coordinate}]!r}</answer>"
+            name, place = "click", self.write_place(task, action.point)
+            place = self._box(task, action.point) if boxed else place
+        answer = f"<answer>{[{'action': name, 'bbox' if boxed else 'coordinate': place}]!r}</answer>"
         return _thinking(thought) + answer if thought and self._thinks else answer
+
+    def _box(self, task: StepTaskModel, point: Point) -> list[float]:
+        """The smallest box around the point, in the step's frame; without one, a box that is the point."""
+        around = [box for box in task.boxes_of_screen if box.x1 <= point.x <= box.x2 and box.y1 <= point.y <= box.y2]
+        box = min(around, key=lambda box: (box.x2 - box.x1) * (box.y2 - box.y1), default=Box(*point, *point))
+        return [*self.write_place(task, Point(box.x1, box.y1)), *self.write_place(task, Point(box.x2, box.y2))]
 
 
 def _thinking(thought: str) -> str:

@@ -3,7 +3,8 @@
 Sources: X-PLUG/MobileAgent ``UI-S1/x/data/agent/json.py`` (prompts, layout, past answers), ``UI-S1/evaluation/eval_qwenvl.py``
 (always thinking; at most two screenshots, the current one included), ``UI-S1/x/qwen/image.py`` (limits); UI-S1 paper, appendix
 H. The paper's example output holds a ``<think>`` block; the code, which passes an argument in the wrong place, sends the
-examples without one: option ``examples`` chooses.
+examples without one: option ``examples`` chooses. Option ``prompt`` = ``paper`` sends the words that appendix H prints, with
+its note on the File Manager; of the user's turns it prints only the instruction, so later turns are the code's.
 
 For a step instruction and for grounding nothing is published. Every turn then begins with its step's instruction, in the form
 that repeats the query; a grounding query is the instruction of an episode of one step.
@@ -29,8 +30,11 @@ class UIS1Options(ImageLimits):
     """Options of UI-S1; limits default to the authors' own."""
 
     max_images: int = Field(2, ge=1, description="screenshots per request, the current one included")
+    prompt: Literal["code", "paper"] = Field(
+        "code", description="words of the prompt: the released code's, or those that the paper prints (appendix H)"
+    )
     examples: Literal["paper", "code"] = Field(
-        "paper", description="example outputs in the prompt: with a thought (paper) or without one (what the code sends)"
+        "paper", description="example outputs in the code's prompt: with a thought (paper) or without one (what the code sends)"
     )
 
 
@@ -44,7 +48,7 @@ class UIS1(tools.QwenToolsModel):
     source = frame_source = "github.com/X-PLUG/MobileAgent UI-S1/x/data/agent/json.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        system = self.prompt("ui_s1-system")
+        system = self.prompt("ui_s1-paper-system" if self.options.prompt == "paper" else "ui_s1-system")
         if self.options.examples == "code":
             system = system.replace("<think>\n...\n</think>\n", "")
         past = () if task.setting == "grounding" else history
@@ -62,6 +66,8 @@ class UIS1(tools.QwenToolsModel):
     def _turns(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Iterator[tuple[Part, ...]]:
         # the first turn is two texts: the instruction with the output format, and a note about questions
         opening, mark, note = self.prompt("ui_s1-user-first").partition("If the query asks a question")
+        if self.options.prompt == "paper":
+            opening = opening.partition("\n")[0]
         goal = main_instruction(task)
         for index, step in enumerate((*(entry.task for entry in history), task)):
             text = self.prompt("ui_s1-user-next")
@@ -70,4 +76,4 @@ class UIS1(tools.QwenToolsModel):
                 text = fill(opening, instruction=step.low_level_instruction or own)
             elif not index:
                 text = fill(opening, instruction=goal)
-            yield (text,) if index else (text, mark + note)
+            yield (text,) if index or self.options.prompt == "paper" else (text, mark + note)

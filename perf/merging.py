@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from guieval.journal import EPISODES, MANIFEST, STEPS, Journal, RunFolder
+from guieval.journal.lines import read_line
 from guieval.running.cluster import Merger
-from guieval.running.cluster.merging import Shard
 from guieval.running.config import parse
 from guieval.running.resolve import resolve
 
@@ -31,13 +31,11 @@ def main() -> None:
         run = resolve(parse(RunFolder(source).manifest.config.to_json()))
         with Journal(directory) as journal:
             merger = Merger(run, journal)
-            shard = Shard()
             started = time.process_time()
-            added = 0
-            for start in range(0, len(pieces := lines.splitlines(keepends=True)), 64):
-                added += len(merger.add(b"".join(pieces[start : start + 64]), shard))
-            spent = time.process_time() - started
-    print(f"{added:,} records of {len(lines) / len(pieces):,.0f} bytes: {1e6 * spent / added:.0f} us of CPU a record")
+            for line in lines.splitlines():
+                merger.add(read_line(line))
+            spent, added = time.process_time() - started, journal.appended
+    print(f"{added:,} records of {len(lines) / added:,.0f} bytes: {1e6 * spent / added:.0f} us of CPU a record")
 
 
 if __name__ == "__main__":

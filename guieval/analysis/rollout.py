@@ -79,8 +79,7 @@ def planned_rollout(
             refuse_nested(directory)
     if merged.cluster.kind != "none":
         raise UsageError("a rollout is done on one machine: leave out the setting 'cluster'")
-    if kind_of(merged).unit != "step":
-        raise UsageError("a rollout samples recorded steps; online, `guieval run --mode online --samples N` repeats every task")
+    kind_of(merged).check_rounds()
     return PlannedRollout(directory, merged, planned, resume is None)
 
 

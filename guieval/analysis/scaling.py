@@ -38,16 +38,17 @@ class ScalingFit:
     """A fitted law over ``n`` points. The intervals of ``coefficients`` are infinite where the data do not bound them.
 
     ``r2``: 1 - SS_res / SS_tot; ``None`` where y does not vary. ``deviation``: the residuals' standard deviation, in y's unit,
-    with n - p degrees of freedom. ``covariance``: (p, p) of the coefficients, in their order.
+    with n - p degrees of freedom. ``covariance``: (p, p) of the coefficients, in their order. As many points as coefficients
+    determine the law exactly: then there are no intervals, and ``r2``, ``deviation`` and ``covariance`` are ``None``.
     """
 
     form: Form
     n: int
     coefficients: Mapping[str, Measured]
     r2: float | None
-    deviation: float
+    deviation: float | None
     level: float
-    covariance: Floats
+    covariance: Floats | None
 
     def __getitem__(self, name: str) -> Measured:
         """The coefficient of that name: intercept and slope, or A, B and k."""
@@ -58,10 +59,15 @@ class ScalingFit:
         return _values(self._gradient(sizes), self._estimates)
 
     def band(self, sizes: Sequence[float] | Floats) -> tuple[Floats, Floats]:
-        """(m,) ends of the interval of the law's value at each size (not of a new measurement), linearised in A, B and k."""
+        """(m,) ends of the interval of the law's value at each size (not of a new measurement), linearised in A, B and k.
+
+        NaN if the points determine the law exactly.
+        """
         from scipy.special import stdtrit
 
         slopes, middle = self._gradient(sizes), self.at(sizes)
+        if self.covariance is None:
+            return np.full_like(middle, np.nan), np.full_like(middle, np.nan)
         spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, self.covariance, slopes), 0.0))
         reach = float(stdtrit(self.n - len(self.coefficients), (1 + self.level) / 2)) * spread
         return middle - reach, middle + reach
@@ -103,10 +109,11 @@ def fit_exponential(sizes: Sequence[float], values: Sequence[float], level: floa
 
     ``sizes``: (n,) in any unit, not below 0 (0 is the model before training); k is per that unit. Intervals are profiles: an
     end is the value at which the residuals, with the other coefficients refitted, are too large by an F test. They may be
-    skew, and infinite if the data do not bound them. Raises :class:`UsageError` below 4 points or 3
-    different sizes, for a size below 0, for values that do not vary, and if k cannot be distinguished from 0 or infinity.
+    skew, and infinite if the data do not bound them; 3 points determine the law exactly and have none. Raises
+    :class:`UsageError` below 3 different sizes, for a size below 0, for values that do not vary, and if k cannot be
+    distinguished from 0 or infinity.
     """
-    x, y = _points(sizes, values, level, least=4, different=3, zero=True)
+    x, y = _points(sizes, values, level, least=3, different=3, zero=True)
     if np.ptp(y) == 0:
         raise UsageError(f"every value is {y[0]:g}: an exponential law needs values that vary")
     problem = _Exponential(x, y)
@@ -124,6 +131,11 @@ def _fitted(
     if lost <= (_SAME * (np.abs(y).max() or 1.0)) ** 2 * len(y):
         lost = 0.0
     free = len(y) - len(estimates)
+    if not free:
+        exact = {
+            name: Measured(value, unit="", better=None) for name, value in zip(_NAMES[form], estimates.tolist(), strict=True)
+        }
+        return ScalingFit(form, len(y), exact, None, None, level, None)
     inverse = np.linalg.pinv(design.T @ design, rcond=1e-15, hermitian=True)
     covariance = np.asarray(inverse * (lost / free), dtype=np.float64)
     errors = np.sqrt(np.diag(covariance))
@@ -173,8 +185,8 @@ def _points(
         raise UsageError(f"a value must be a finite number, got {float(y[~np.isfinite(y)][0])!r}")
     if len(x) < least or len(np.unique(x)) < different:
         raise UsageError(
-            f"{len(x)} points of {len(np.unique(x))} different sizes are too few: intervals of this law need at least {least} "
-            f"points of {different} different sizes"
+            f"{len(x)} points of {len(np.unique(x))} different sizes are too few: this law needs at least {least} points of "
+            f"{different} different sizes"
         )
     return x, y
 

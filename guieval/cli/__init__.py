@@ -34,7 +34,10 @@ CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 
 COMMANDS = {
     **{name: f"running.{name}" for name in ("run", "rollout", "mix")},
-    **{name: f"results.{name}" for name in ("score", "compare", "leaderboard", "correlate", "decisions", "consistency")},
+    **{
+        name: f"results.{name}"
+        for name in ("score", "compare", "leaderboard", "correlate", "decisions", "consistency", "judge")
+    },
     **{
         "report": "results.report",
         "view": "results.view",

@@ -7,8 +7,9 @@ paper, section 3.3 and Algorithm 1). :func:`after` alone decides what follows a 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from guieval.errors import UsageError, known_name, nearest
 from guieval.history import HistorySource
@@ -21,6 +22,7 @@ PATCH_METHODS: tuple[PatchMethod, ...] = get_args(PatchMethod)
 AfterStep: TypeAlias = Literal["advance", "patch", "end"]
 Kind: TypeAlias = Literal["steps", "tasks"]
 """What a run is over: recorded steps, or tasks in an environment."""
+_Choice = TypeVar("_Choice")
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class Mode:
     patch: PatchPolicy = NO_PATCH
     fixed_thoughts: bool = False
     """Whether the model's thought is given at every step (GUIEvalKit paper, appendix E)."""
-    kind: Kind = "steps"
+    run_kind: Kind = "steps"
+    """What runs are over. Nothing else reads it: what differs by it is in tables, see :meth:`of_kind`."""
 
     @property
     def sequential(self) -> bool:
@@ -103,6 +106,14 @@ class Mode:
         """Distinguishes runs: the name, and after a ``+`` the patches, ``mixed`` or ``fixed-thoughts``."""
         mixed, thoughts = "mixed" * (self.history == "mixed"), "fixed-thoughts" * self.fixed_thoughts
         return "+".join(filter(None, (self.name, self.patch.label, mixed, thoughts)))
+
+    def is_over(self, kind: Kind) -> bool:
+        """Whether runs in this mode are over steps, or over tasks."""
+        return self.run_kind == kind
+
+    def of_kind(self, choices: Mapping[Kind, _Choice]) -> _Choice:
+        """What belongs to runs of this mode's kind."""
+        return choices[self.run_kind]
 
     def mixed(self) -> Mode:
         """This mode with a mixed history; :class:`UsageError` for a sequential mode."""
@@ -145,7 +156,7 @@ MODES: dict[str, Mode] = {
             "history holds the model's own thought and action where it was right, else the reference (GUIEvalKit eq. 4, 5)",
         ),
         Mode("sop", "model", "first-mismatch", "the model's own history, stopped at the first mismatch (UI-S1 appendix C)"),
-        Mode("online", "model", "never", "the model acts in an environment, which judges the end state", kind="tasks"),
+        Mode("online", "model", "never", "the model acts in an environment, which judges the end state", run_kind="tasks"),
     )
 }
 

@@ -27,7 +27,7 @@ from typing import Any
 from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
 from guieval.data.files import becoming, open_descriptor, open_file, sync_folder
 from guieval.errors import JournalError, UsageError
-from guieval.history.modes import Kind
+from guieval.history.modes import MODES, Kind, Mode
 from guieval.journal.lines import write_line
 from guieval.journal.run_files import Manifest
 from guieval.steps import Plan, Record, ReferenceTypes
@@ -110,11 +110,11 @@ def is_held(directory: Path) -> bool:
     return False  # its writer was killed
 
 
-def journal_file(directory: Path, kind: Kind = "steps", *, compact: bool = False) -> Path:
-    """The file of a run's records: the one that is there, else the one that a run of this kind would begin."""
+def journal_file(directory: Path, mode: Mode = MODES["offline"], *, compact: bool = False) -> Path:
+    """The file of a run's records: the one that is there, else the one that a run in this mode would begin."""
     names = (PACKED_STEPS, PACKED_TASKS, TASKS, STEPS)
     existing = (directory / name for name in names if (directory / name).exists())
-    return next(existing, directory / JOURNALS[kind][compact])
+    return next(existing, directory / mode.of_kind(JOURNALS)[compact])
 
 
 def has_records(directory: Path) -> bool:
@@ -149,12 +149,12 @@ def plan_rows(plan: Plan, refs: Iterable[EpisodeRef] = (), types: ReferenceTypes
 class Journal:
     """The only writer of a run directory. Use as a context manager; a second writer gets an error that names the first.
 
-    ``kind`` and ``compact`` are of a new journal; an existing one keeps its file. A record is passed to the operating system at
+    ``mode`` and ``compact`` are of a new journal; an existing one keeps its file. A record is passed to the operating system at
     once, and a separate thread brings it to the disk within :data:`FLUSH_SECONDS` or :data:`FLUSH_RECORDS` records. The thread
     also detects when another program deletes, replaces or cuts the journal.
     """
 
-    def __init__(self, directory: Path, kind: Kind = "steps", *, compact: bool = False) -> None:
+    def __init__(self, directory: Path, mode: Mode = MODES["offline"], *, compact: bool = False) -> None:
         self.directory = directory
         self._lock = self._steps = -1
         try:
@@ -164,7 +164,7 @@ class Journal:
             os.ftruncate(self._lock, 0)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             os.pwrite(self._lock, f"process {os.getpid()} on {socket.gethostname()} since {now}\n".encode(), 0)
-            self._path = journal_file(directory, kind, compact=compact)
+            self._path = journal_file(directory, mode, compact=compact)
             self._compact = self._path.suffix == ".packed"
             self._steps = open_descriptor(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             self._hold(self._steps)  # also lock the journal, in case the lock file was deleted
@@ -245,8 +245,8 @@ class Journal:
         """Replace the manifest with one that includes what became known during the run."""
         write_atomically(self.directory / MANIFEST, json.dumps(manifest.to_json(), indent=2) + "\n")
 
-    def append(self, record: Record) -> None:
-        """Add one record and pass it to the operating system.
+    def append(self, record: Record) -> int:
+        """Add one record and pass it to the operating system; the byte offset of its line.
 
         Raises :class:`JournalError` if it cannot be written completely, could not be read again, or another program destroyed
         the journal; the journal then ends with the previous record.
@@ -254,6 +254,7 @@ class Journal:
         line = write_line(record, compact=self._compact)
         with self._guard:
             self._check_file()
+            offset = self._end
             try:
                 self._write(line)
             except OSError as error:
@@ -267,6 +268,7 @@ class Journal:
         self.appended += 1
         if len(self._unsynced) >= FLUSH_RECORDS:
             self._wake.set()
+        return offset
 
     def _write(self, line: bytes) -> None:
         written = 0

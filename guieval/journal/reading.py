@@ -45,6 +45,10 @@ class Planned:
     types: dict[EpisodeKey, Mapping[int, str]]
 
 
+_OTHER: Mapping[Kind, str] = {"steps": "an online run, whose steps have no reference actions", "tasks": "no online run"}
+"""What a run is that is not of a kind."""
+
+
 class RunFolder:
     """A run on the disk. Its files are read when they are asked for, and kept, so open it anew after they change.
 
@@ -121,9 +125,8 @@ class RunFolder:
 
     def expect(self, kind: Kind, instead: str = "") -> None:
         """Raise :class:`UsageError`, ending with what to do ``instead``, unless it is a run of this kind."""
-        if self.kind != kind:
-            what = "an online run, whose steps have no reference actions" if kind == "steps" else "no online run"
-            raise UsageError(f"{str(self.directory)!r} is {what}" + f"; {instead}" * bool(instead))
+        if not self.manifest.mode.is_over(kind):
+            raise UsageError(f"{str(self.directory)!r} is {_OTHER[kind]}" + f"; {instead}" * bool(instead))
 
     @cached_property
     def offsets(self) -> Mapping[EpisodeKey, Mapping[int, int]]:
@@ -181,10 +184,6 @@ class RunFolder:
     @property
     def protocol(self) -> str:
         return self.manifest.protocol.name
-
-    @property
-    def kind(self) -> Kind:
-        return self.manifest.mode.kind
 
     @property
     def label(self) -> str:

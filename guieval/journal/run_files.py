@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
@@ -353,14 +354,12 @@ class Manifest(Section):
     def mode(self) -> Mode:
         """The mode, even if its name is not a preset any more."""
         mode, preset = self.recorded_mode, MODES.get(self.recorded_mode.name)
-        return Mode(
-            mode.name,
-            mode.history,
-            mode.stop,
-            "" if preset is None else preset.summary,
-            NO_PATCH if mode.patch is None else PatchPolicy(mode.patch.method, mode.patch.budget),
-            mode.fixed_thoughts,
-            "steps" if preset is None else preset.kind,
+        return replace(
+            preset or Mode(mode.name, mode.history, mode.stop, ""),
+            history=mode.history,
+            stop=mode.stop,
+            patch=NO_PATCH if mode.patch is None else PatchPolicy(mode.patch.method, mode.patch.budget),
+            fixed_thoughts=mode.fixed_thoughts,
         )
 
 

@@ -146,8 +146,8 @@ def runs_over(kind: Kind, directories: Sequence[Path], instead: str) -> list[Pat
     kept: list[Path] = []
     left_out: list[Path] = []
     for directory in directories:
-        found = RunFolder(directory).kind if is_run(directory) else "steps"
-        (kept if found == kind else left_out).append(directory)
+        mode = RunFolder(rounds_of(directory)[0]).manifest.mode
+        (kept if mode.is_over(kind) else left_out).append(directory)
     if left_out and not kept:
         RunFolder(left_out[0]).expect(kind, instead)
     for directory in left_out:

@@ -39,7 +39,7 @@ _LEDGERS: Mapping[Kind, Callable[..., AnyLedger]] = {"steps": Ledger, "tasks": T
 
 def ledger_of(mode: Mode, plan: Plan, evaluators: Sequence[ActionEvaluator], spaces: Any, lengths: Any) -> AnyLedger:
     """What sums up the records of a run in ``mode``."""
-    return _LEDGERS[mode.kind](plan, evaluators, spaces, mode, lengths)
+    return mode.of_kind(_LEDGERS)(plan, evaluators, spaces, mode, lengths)
 
 
 class _Summarise(Shape):

@@ -73,6 +73,47 @@ def compare_predictors(
     )
 
 
+MOST_CHOSEN = 16
+"""The largest number of models whose choices are gone through (65,536 of 16)."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What all choices of ``size`` models give: for each metric R² of the ``nearest`` choice, and the smallest and the largest.
+
+    ``nearest`` are the places of the models whose largest distance to the stated values is the smallest.
+    """
+
+    size: int
+    choices: int
+    r2: tuple[tuple[float, float, float], ...]
+    nearest: tuple[int, ...]
+
+
+def choices_of_models(
+    metrics: Mapping[str, Sequence[float]], predicted: Sequence[float], stated: Sequence[float]
+) -> list[Choices]:
+    """How R² with ``predicted`` hangs on the choice of models, from all n of them down to four.
+
+    ``stated``: a value of R² for each metric. Choices over which a metric does not vary are left out. Raises
+    :class:`UsageError` for fewer than 4 models and more than 16.
+    """
+    n, y = len(predicted), np.asarray(predicted, dtype=np.float64)
+    if not 4 <= n <= MOST_CHOSEN:
+        raise UsageError(f"choices are made of 4 to {MOST_CHOSEN} models that have every metric, got {n}")
+    found = []
+    for size in range(n, 3, -1):
+        rows = np.array(list(combinations(range(n), size)))
+        r2 = np.stack([_r2(np.asarray(column, dtype=np.float64)[rows], y[rows]) for column in metrics.values()])
+        rows, r2 = rows[defined := ~np.isnan(r2).any(axis=0)], r2[:, defined]
+        if not len(rows):
+            continue
+        best = int(np.abs(r2 - np.asarray(stated)[:, None]).max(axis=0).argmin())
+        each = tuple((float(own[best]), float(own.min()), float(own.max())) for own in r2)
+        found.append(Choices(size, len(rows), each, tuple(rows[best].tolist())))
+    return found
+
+
 def _estimate(values: Floats) -> Measured:
     """The first value, and the interval of the others; resamples in which a metric does not vary have none."""
     defined = values[1:][~np.isnan(values[1:])]

@@ -28,6 +28,7 @@ from guieval.metrics.sampling import pass_measured
 from guieval.metrics.summary import State, Verdicts
 from guieval.steps import (
     ENDS,
+    SEVERAL,
     VERDICTS,
     Ended,
     EpisodeKey,
@@ -384,7 +385,8 @@ def _passed(columns: RunColumns) -> dict[str, Measured]:
 def _groups(columns: RunColumns, judged: Judged) -> dict[str, dict[str, Measured]]:
     found: dict[str, dict[str, Measured]] = {}
     for name, values in columns.groups.items():
-        for value in sorted({*values} - {""}):
-            rows = np.array([each == value for each in values])
+        several = [set(each.split(SEVERAL)) for each in values]
+        for value in sorted(set().union(*several) - {""}):
+            rows = np.array([value in each for each in several])
             found.setdefault(name, {})[value] = replace(SUCCESS.measure(columns.only(rows), judged), missing=0)
     return found

@@ -1,7 +1,8 @@
-"""Makes an offline benchmark of the successful trajectories of online runs, in guieval's own episode format."""
+"""Makes an offline benchmark of the trajectories of online runs, in guieval's own episode format."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,9 +15,11 @@ from guieval.errors import DataError, UsageError
 from guieval.online.trajectory import TrajectoryStep, last_attempts
 from guieval.steps import Episode, EpisodeKey, StepTaskModel, TaskRecord
 
+RESPONSES = "responses.jsonl"
+
 
 class Recorded(NamedTuple):
-    """Counts of a recording: episodes, steps, and the tasks without a success."""
+    """Counts of a recording: episodes, steps, and the tasks (with :func:`record_every` repetitions) without a success."""
 
     episodes: int
     steps: int
@@ -44,9 +47,46 @@ def record(runs: Mapping[Path, Sequence[TaskRecord]], out: Path) -> Recorded:
                 best[key] = run, steps, groups
     if not best:
         raise UsageError(f"none of the {len(tasks):,} tasks was a success, so there is nothing to record")
+    _write(out, ((key, *of) for key, of in sorted(best.items())))
+    return Recorded(len(best), sum(len(steps) for _, steps, _ in best.values()), len(tasks) - len(best))
+
+
+def record_every(run: Path, records: Iterable[TaskRecord], out: Path) -> Recorded:
+    """Write every repetition of the tasks of a run that has steps, whatever it came to, as an episode of the folder ``out``.
+
+    The references are the model's own actions, so the set says nothing about success: it is for questions about the model's
+    thoughts (UI-S1, appendix G.2). Its responses are in :data:`RESPONSES`, which ``guieval import`` makes a run of. Steps
+    without an action, or with several, are left out. Raises as :func:`record`.
+    """
+    if out.exists():
+        raise UsageError(f"{str(out)!r} exists; name a new folder")
+    attempts = last_attempts(run)
+    found: dict[EpisodeKey, tuple[Path, list[TrajectoryStep], Mapping[str, str]]] = {}
+    failed = 0
+    for each in records:
+        key = each.task.episode_key
+        for number, sample in enumerate(each.samples):
+            steps = [step for step in attempts.get((key, number), ()) if step.action is not None and not step.batch]
+            failed += sample.outcome is None or not sample.outcome.score.success
+            if steps:
+                name = f"{key.episode_id}-{number}" if len(each.samples) > 1 else key.episode_id
+                found[key._replace(episode_id=name)] = run, steps, each.task.groups
+    if not found:
+        raise UsageError(f"no task of {str(run)!r} has a step with an action, so there is nothing to record")
+    _write(out, ((key, *of) for key, of in sorted(found.items())))
+    lines = (
+        {"subset": key.subset, "episode_id": key.episode_id, "step_index": index, "response": step.raw_response}
+        for key, (_, steps, _) in sorted(found.items())
+        for index, step in enumerate(steps)
+    )
+    (out / RESPONSES).write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    return Recorded(len(found), sum(len(steps) for _, steps, _ in found.values()), failed)
+
+
+def _write(out: Path, episodes: Iterable[tuple[EpisodeKey, Path, Sequence[TrajectoryStep], Mapping[str, str]]]) -> None:
     out.mkdir(parents=True)
     with (out / EPISODES).open("wb") as stream:
-        for key, (run, steps, groups) in sorted(best.items()):
+        for key, run, steps, groups in episodes:
             for step in steps:
                 try:
                     source, target = (path_inside(folder, step.screenshot) for folder in (run, out))
@@ -57,7 +97,6 @@ def record(runs: Mapping[Path, Sequence[TaskRecord]], out: Path) -> Recorded:
                     why = error if isinstance(error, ValueError) else f"cannot be copied: {error.strerror or error}"
                     raise DataError(f"the screenshot {step.screenshot[:200]!r} of the run {str(run)!r} {why}") from None
             stream.write(line_of(key, groups, map(_fields, steps)))
-    return Recorded(len(best), sum(len(steps) for _, steps, _ in best.values()), len(tasks) - len(best))
 
 
 def _successes(records: Iterable[TaskRecord], tasks: set[EpisodeKey]) -> Iterable[tuple[EpisodeKey, int, Mapping[str, str]]]:

@@ -18,7 +18,7 @@ from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.tables.table import Number, Row, Table, columns
 from guieval.reports.tables.writers import format_named
 from guieval.running.api import display_of, plain, run_all
-from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign
+from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign, staged, trainings_of
 from guieval.running.execute import Result, resolve_jobs
 from guieval.running.keywords import RunSettings
 from guieval.scoring.score import summary_of_run
@@ -44,12 +44,18 @@ def planned_campaign(
     file: Path, out: Path | None, overrides: Sequence[str], only: Sequence[str], settings: Mapping[str, Any]
 ) -> tuple[Campaign, Path, list[PlannedRun]]:
     """A campaign, its folder and its runs; :class:`UsageError` for settings that several models or benchmarks cannot share."""
-    read, folder = read_campaign(file), out or Path("runs") / file.stem
+    of_trainings = [each for each in overrides if each.startswith("train.")]
+    read, folder = read_campaign(file, of_trainings), out or Path("runs") / file.stem
     if "data" in settings and len(read.benchmarks) > 1:
         raise UsageError("--data is for a campaign with one benchmark; give each of several its own 'data' in the file")
     if settings.keys() & {"base_url", "base_urls"} and len(read.models) > 1:
         raise UsageError("--base-url is for a campaign with one model; give each of several its own 'base_urls' in the file")
-    return read, folder, planned(read, folder, overrides, only, settings)
+    runs = planned(read, folder, [each for each in overrides if each not in of_trainings], only, settings)
+    if trainings := trainings_of(runs):
+        from guieval.training.study import check_trainings
+
+        check_trainings(trainings)
+    return read, folder, runs
 
 
 def campaign(
@@ -67,8 +73,12 @@ def campaign(
     arguments are the options of the same names. Raises :class:`guieval.errors.GuievalError` as :func:`guieval.run` does.
     """
     read, folder, runs = planned_campaign(Path(file), one_path(out), [], every(only), plain(settings))
-    jobs = resolve_jobs([(each.config, each.directory) for each in runs], root=folder)
-    results = run_all(jobs, fresh=False, display=display_of(progress))
+    display, results = display_of(progress), list[Result]()
+    for group in staged(runs, display.note):
+        done = run_all(resolve_jobs(group, root=folder), fresh=False, display=display)
+        results += done
+        if not all(result.complete for result in done):
+            break
     complete = len(results) == len(runs) and all(result.complete for result in results)
     return CampaignResult(folder, tuple(results), complete, *written_board(read, runs, folder, anyway=anyway))
 

@@ -27,10 +27,11 @@ keeps its reward to itself and passes nothing back (the released code)."""
 SEGMENTS: tuple[Segment, ...] = get_args(Segment)
 Normalise: TypeAlias = Literal["mean-std", "mean"]
 """``mean-std``: (x - mean) / standard deviation of the group (equations 10 and 11); ``mean``: x - mean."""
-EpisodeLevel: TypeAlias = Literal["trajectory", "last", "steps"]
+EpisodeLevel: TypeAlias = Literal["trajectory", "last", "steps", "none"]
 """The values in equation 11. ``trajectory``: one number per rollout, the sum of its steps' rewards, over the rollouts.
 ``last``: one number per rollout, equation 9's return at its last step, which is that step's reward. ``steps``: every step's own
-reward, over all steps of all rollouts (released code), so that long rollouts weigh more and it differs within a rollout."""
+reward, over all steps of all rollouts (released code), so that long rollouts weigh more and it differs within a rollout.
+``none``: the episode level is 0, and only the step level counts (Figure 8)."""
 SpreadOf: TypeAlias = Literal["advantages", "first-returns"]
 """The values whose standard deviation must exceed eta: all combined advantages of the group (the paper), or the rollouts'
 returns at their first step, where a group of one rollout is always kept (released code)."""
@@ -166,7 +167,9 @@ def advantages(group: Sequence[Trajectory], settings: AdvantageSettings = PAPER)
     local = _normalised(
         [[(one.uid, step) for step in one.steps] for one in group], [_returns(one, settings) for one in group], settings
     )
-    if settings.episode_level == "steps":
+    if settings.episode_level == "none":
+        whole = [[0.0] * len(one.steps) for one in group]
+    elif settings.episode_level == "steps":
         whole = _normalised([[one.uid] * len(one.steps) for one in group], [list(one.rewards) for one in group], settings)
     else:
         last = settings.episode_level == "last"

@@ -18,7 +18,7 @@ from guieval.registry import load_model
 from guieval.rewards.formats import FormatRule
 from guieval.rewards.overlong import Overlong
 from guieval.rewards.shapes import get_reward
-from guieval.rewards.step import ABCReward, RewardParts
+from guieval.rewards.step import ABCReward, RawResponse, RewardParts
 from guieval.steps import Sample, StepTaskModel
 
 _NUMBER = r"\s*(-?\d+(?:\.\d+)?)\s*"
@@ -78,7 +78,13 @@ class ResponseScorer:
             return ScoredResponse(sample, self.reward.grade(task, None, sample.outcome, well_formed=False))
         box = predicted_box(self.model, task, response.readable) if self.reward.reads_boxes else None
         well_formed = self.format.holds(response.in_full, sample)
-        return ScoredResponse(sample, self.reward.grade(task, sample.action, sample.outcome, well_formed=well_formed, box=box))
+        raw = (
+            RawResponse(response.in_full, self.model.frame(task).extent(task.screenshot_size))
+            if self.reward.reads_text
+            else None
+        )
+        graded = self.reward.grade(task, sample.action, sample.outcome, well_formed=well_formed, box=box, raw=raw)
+        return ScoredResponse(sample, graded)
 
 
 def predicted_box(model: ABCModel, task: StepTaskModel, text: str) -> Box | None:

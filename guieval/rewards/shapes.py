@@ -14,12 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from guieval.actions import Action, Box, Click, Open, Point, Type
+from guieval.actions import Action, Box, Click, Open, Point, Press, Type
 from guieval.errors import UsageError, known_name, nearest
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.click_rule import overlap
 from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags, ThoughtAndAction
-from guieval.rewards.step import ABCReward, clicked_boxes
+from guieval.rewards.step import ABCReward, RawResponse, clicked_boxes
+from guieval.rewards.ui_r1 import action_reward, coordinate_reward
 from guieval.steps import StepOutcome, StepTaskModel
 
 
@@ -41,6 +42,40 @@ class UIR1Reward(ABCReward):
     type_weight: float = 1.0
     coordinate_weight: float = 1.0
     format_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class UIR1ReleasedReward(UIR1Reward):
+    """UI-R1's reward as its released code gives it, on the raw response (:mod:`guieval.rewards.ui_r1`).
+
+    The solution has the step's box in pixels of the screenshot, and zeros for a click without one. No adapter reads the
+    response: only the released names of actions count, and nothing but the first ``<answer>``. The outcome beside it is the
+    protocol's, so ``type`` and ``coordinate`` may differ from it.
+    """
+
+    name: ClassVar[str] = "ui-r1-released"
+    source: ClassVar[str] = "lll6gg/UI-R1, src/ui_r1/src/open_r1/grpo_json_action_coord.py"
+    reads_text: ClassVar[bool] = True
+
+    def _raw_parts(self, task: StepTaskModel, raw: RawResponse | None) -> dict[str, float]:
+        if raw is None:
+            return {"type": 0.0, "coordinate": 0.0}
+        (width, height), (seen_width, seen_height) = task.screenshot_size, raw.extent
+        corners = next((tuple(box) for box in clicked_boxes(task)), (0.0, 0.0, 0.0, 0.0))
+        box = [round(side * extent / 1000.0) for side, extent in zip(corners, (width, height) * 2, strict=True)]
+        solution = f"<answer>{[{'action': _released_name(task.action), 'coordinate': box}]}</answer>"
+        scale = width / seen_width, height / seen_height
+        return {
+            "type": action_reward(raw.text, solution),
+            "coordinate": coordinate_reward(raw.text, solution, scale),
+        }
+
+
+def _released_name(action: Action) -> str:
+    """The name of an action in UI-R1's data, which are AndroidControl's."""
+    if isinstance(action, Press):
+        return f"navigate_{action.button.lower()}"
+    return {"TYPE": "input_text", "OPEN": "open_app"}.get(action.type, action.type.lower())
 
 
 @dataclass(frozen=True)
@@ -253,6 +288,7 @@ REWARDS: dict[str, type[ABCReward]] = {
     reward.name: reward
     for reward in (
         UIR1Reward,
+        UIR1ReleasedReward,
         UIR1IoUReward,
         HyperTrackReward,
         HyperTrackGaussianReward,

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from guieval.actions import Action, Box, Click
+from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.click_rule import target_boxes
 from guieval.rewards.formats import FormatRule
@@ -29,6 +30,13 @@ class RewardParts:
     total: float
     parts: Mapping[str, float]
     outcome: StepOutcome
+
+
+class RawResponse(NamedTuple):
+    """A response as the model wrote it. ``extent`` is (width, height) of the screen in the coordinates that it writes."""
+
+    text: str
+    extent: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,8 @@ class ABCReward:
     """The default rule for a well-formed reply."""
     reads_boxes: ClassVar[bool] = False
     """Whether the reward uses a predicted box, which is then searched for in replies."""
+    reads_text: ClassVar[bool] = False
+    """Whether the reward is of the raw response, and not of the action that the model's adapter read."""
 
     evaluator: ActionEvaluator
 
@@ -58,8 +68,10 @@ class ABCReward:
         """Reward one action; ``None`` is a reply that holds none.
 
         ``well_formed``: whether the reply has the required format; ``box``: the box in the reply, if any (thousandths of the
-        screen; only rewards with ``reads_boxes`` look at it).
+        screen; only rewards with ``reads_boxes`` look at it). Raises :class:`UsageError` for a reward with ``reads_text``.
         """
+        if self.reads_text:
+            raise UsageError(f"reward {self.name!r} is of a raw response and not of an action: use guieval.rewards.open_scorer")
         return self.grade(task, action, self.evaluator.evaluate(task, action), well_formed=well_formed, box=box)
 
     def grade(
@@ -70,14 +82,20 @@ class ABCReward:
         *,
         well_formed: bool,
         box: Box | None = None,
+        raw: RawResponse | None = None,
     ) -> RewardParts:
-        """As :meth:`of`, for an action that the reward's evaluator has already judged."""
-        parts = {"format": float(well_formed), "type": float(outcome.type_match), **self._parts(task, action, outcome, box)}
+        """As :meth:`of`, for an action that the reward's evaluator has already judged; ``raw`` is for ``reads_text``."""
+        own = self._raw_parts(task, raw) if self.reads_text else self._parts(task, action, outcome, box)
+        parts = {"format": float(well_formed), "type": float(outcome.type_match), **own}
         return RewardParts(float(self._weigh(parts)), parts, outcome)
 
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         """The parts other than ``format`` and ``type``: by default the exact match, called :attr:`part`."""
         return {self.part: float(outcome.exact_match)}
+
+    def _raw_parts(self, task: StepTaskModel, raw: RawResponse | None) -> dict[str, float]:
+        """The parts of a reward with ``reads_text``; ``None`` if the adapter failed on the response."""
+        raise NotImplementedError
 
     def _weigh(self, parts: Mapping[str, float]) -> float:
         """Combine the parts into the reward: by default the sum of ``PART_weight`` times ``PART``, in the fields' order."""

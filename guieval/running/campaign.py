@@ -8,22 +8,28 @@ A file lists models and benchmarks, each as a name or as settings of a run, and 
     seeds: [0, 1]
     settings: {concurrency: 32}
     references: [ui-s1-table-1]
+
+A benchmark may have ``modes`` of its own, e.g. ``{bench: androidworld, modes: [online]}``.
+
+With ``train`` (:mod:`guieval.running.trainings`) the final weights of each of its trainings are a model too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.journal import is_run
-from guieval.running.config import override_settings, read_settings, settings_file, update, update_by_options
+from guieval.running.config import override, override_settings, read_settings, settings_file, update, update_by_options
 from guieval.running.defaults import Defaults, refuse_idle_seed
 from guieval.running.repeats import announce_greedy, repeats_of
+from guieval.running.trainings import PlannedTraining, Trainings, planned_trainings, trained
 from guieval.settings import RunConfig, placed
 
 Settings = dict[str, Any]
@@ -38,9 +44,10 @@ class Campaign(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    models: tuple[Annotated[Settings, _named("model")], ...] = Field(min_length=1)
+    models: tuple[Annotated[Settings, _named("model")], ...] = ()
+    train: Trainings | None = Field(None, description="trainings whose final weights are models too")
     benchmarks: tuple[Annotated[Settings, _named("bench")], ...] = Field(min_length=1)
-    modes: tuple[str, ...] = Field(("offline",), min_length=1)
+    modes: tuple[str, ...] = Field(("offline",), min_length=1, description="of the benchmarks that give none of their own")
     seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
     settings: Settings = Field(default_factory=dict)
     protocols: tuple[str, ...] = Field((), description="protocols of the leaderboard (default: each run's own)")
@@ -49,9 +56,18 @@ class Campaign(BaseModel):
     disagreement: float = Field(0.2, gt=0, le=1, description="share of steps on which one of two models alone is right")
     icc: float = Field(0.1, ge=0, le=1, description="correlation of two models' difference within episodes")
 
+    @model_validator(mode="after")
+    def _has_models(self) -> Self:
+        if not self.models and self.train is None:
+            raise ValueError("it has no models: give models, or trainings (train)")
+        return self
+
 
 class PlannedRun(BaseModel):
-    """A run of a campaign; ``rest`` is what it and its repeats share with the runs of other models: benchmark and mode."""
+    """A run of a campaign; ``rest`` is what it and its repeats share with the runs of other models: benchmark and mode.
+
+    ``training`` is the one whose weights it runs, and ``model`` then that one's name.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -59,12 +75,17 @@ class PlannedRun(BaseModel):
     directory: Path
     model: str
     rest: str
+    training: PlannedTraining | None = None
 
 
-def read_campaign(file: Path) -> Campaign:
-    """A campaign from its file, or the shipped one of that name; :class:`UsageError` that names a wrong field."""
+def read_campaign(file: Path, overrides: Sequence[str] = ()) -> Campaign:
+    """A campaign from its file, or the shipped one of that name; :class:`UsageError` that names a wrong field.
+
+    ``overrides`` are ``train.NAME=VALUE`` settings of its trainings.
+    """
     path = settings_file(file, "campaigns", "campaign")
     values = read_settings(path, "campaign")
+    override(values, overrides)
     for name in values:
         if name not in Campaign.model_fields:
             raise UsageError(f"{str(path)!r}: unknown field {name!r}{nearest(str(name), Campaign.model_fields)}")
@@ -104,13 +125,45 @@ def planned(
     return [run for run in runs if not only or run.model in only]
 
 
+def staged(runs: Sequence[PlannedRun], note: Callable[[str], None]) -> Iterator[list[tuple[RunConfig, Path]]]:
+    """The runs of a campaign in groups, in order: those of models, and then those of each training once it is finished.
+
+    ``note`` is given a line when a training begins and ends. Raises as :func:`guieval.running.trainings.trained` does.
+    """
+    for _, own in groupby(runs, key=lambda run: None if run.training is None else run.training.name):
+        group = list(own)
+        if (training := group[0].training) is not None:
+            trained(training, note)
+        yield [(run.config, run.directory) for run in group]
+
+
+def trainings_of(runs: Sequence[PlannedRun]) -> list[PlannedTraining]:
+    """The trainings that runs need, in the order in which they are done."""
+    found: dict[str, PlannedTraining] = {}
+
+    def add(training: PlannedTraining | None) -> None:
+        if training is not None:
+            add(training.starts_from)
+            found.setdefault(training.name, training)
+
+    for run in runs:
+        add(run.training)
+    return list(found.values())
+
+
 def _runs(
     campaign: Campaign, out: Path, overrides: Sequence[str], settings: Mapping[str, Any], defaults: Defaults
 ) -> Iterator[PlannedRun]:
-    for model in campaign.models:
+    trainings = [] if campaign.train is None else planned_trainings(campaign.train, out)
+    evaluated = [each for each in trainings if each.evaluate]
+    models: list[tuple[Settings, PlannedTraining | None]] = [(model, None) for model in campaign.models]
+    models += [({"name": each.name, "model_path": str(each.final)}, each) for each in evaluated]
+    for model, training in models:
+        shared = campaign.settings if training is None else {**training.model, **campaign.settings}
         for bench in campaign.benchmarks:
-            for mode in campaign.modes:
-                named, values = _merged(campaign.settings, model, bench, mode)
+            modes = bench.get("modes", campaign.modes)
+            for mode in [modes] if isinstance(modes, str) else modes:
+                named, values = _merged(shared, model, bench, mode)
                 override_settings(values, overrides)
                 update_by_options(values, settings)
                 rest = "-".join(filter(None, (named[1], mode)))
@@ -120,12 +173,13 @@ def _runs(
                     earlier = out / f"{name}-seed{repeat.sampling.request.get('seed')}"
                     if is_run(earlier):  # of a version that had a folder for each seed
                         repeat, directory = repeat.having(repeats=1, repeat=None), earlier
-                    yield PlannedRun(config=repeat, directory=directory, model=named[0], rest=rest)
+                    yield PlannedRun(config=repeat, directory=directory, model=named[0], rest=rest, training=training)
 
 
 def _merged(shared: Settings, model: Settings, bench: Settings, mode: str) -> tuple[tuple[str, str], Settings]:
     """The name of a run, and its settings; ``name`` in a model's or a benchmark's settings is its name in the campaign."""
-    parts = [placed({name: value for name, value in part.items() if name != "name"}) for part in (shared, bench, model)]
+    own = ("name", "modes")
+    parts = [placed({name: value for name, value in part.items() if name not in own}) for part in (shared, bench, model)]
     values: Settings = {}
     sampling: dict[str, Any] = {}
     for part in parts:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guieval.data.sample_sets import get_sample_set
-from guieval.errors import UsageError
+from guieval.errors import NoServer, UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import METRICS, RunFolder, is_run
 from guieval.metrics.power import even_lengths, independent_steps, smallest_paired
@@ -27,7 +27,8 @@ from guieval.settings import RunConfig
 class Sized(NamedTuple):
     """A run to estimate, with the numbers of steps of its episodes.
 
-    Where its data are not on this machine, ``run`` is ``None``, and the lengths are published ones; ``None`` if not known.
+    If its data are not on this machine, or its environment's server is not up, ``run`` is ``None``, and the lengths are
+    published ones; ``None`` if not known.
     """
 
     config: RunConfig
@@ -72,11 +73,16 @@ def without_servers(configs: Sequence[tuple[RunConfig, Path]]) -> list[Sized]:
     found: list[Sized] = []
     like: ResolvedRun | None = None
     for config, directory in configs:
-        if _has_data(config):
-            like = resolve(never_asked(config), like=like)
-            found += of_jobs([Job(like, directory)])
-        else:
+        if not _has_data(config):
             found.append(Sized(config, directory, None, _published_lengths(config)))
+            continue
+        try:
+            resolved = resolve(never_asked(config), like=like)
+        except NoServer:  # only the server knows the tasks
+            found.append(Sized(config, directory, None, None))
+        else:
+            like = resolved
+            found += of_jobs([Job(resolved, directory)])
     kept = {job.directory for job in asked_once([Job(each.run, each.directory) for each in found if each.run is not None])}
     return [each for each in found if each.run is None or each.directory in kept]
 

@@ -230,11 +230,10 @@ class Executor:
         Raises what the run raises, after the result where the run had come to something.
         """
         run, directory = job
-        if self._cluster is None:
-            if has_shards(directory):  # of a cluster run that was killed
-                absorb_shards(run, directory)
-            if run.server is not None and Runner(run, directory).left():  # minutes of loading for nothing otherwise
-                self._servers.use(run.server)
+        if has_shards(directory):  # of a cluster run that was killed
+            absorb_shards(run, directory)
+        if self._cluster is None and run.server is not None and Runner(run, directory).left():  # else loaded for nothing
+            self._servers.use(run.server)
         working: Runner | Cluster | None = self._cluster
         try:
             with self._telemetry.following(run, directory) as callbacks:

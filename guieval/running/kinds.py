@@ -37,11 +37,13 @@ from guieval.steps import OnlineTask, StepKey, StepRecord, TaskRecord
 class RunKind:
     """What a run is over, and what follows from that: here the steps of recorded episodes. Stateless.
 
-    ``name`` is that of the run's mode, ``unit`` one of its records, ``measure`` the metric that its progress shows.
+    ``name`` is that of the run's mode, ``unit`` one of its records, ``recorded`` what it has, ``measure`` the metric that its
+    progress shows.
     """
 
     name: ClassVar[Kind] = "steps"
     unit: ClassVar[Literal["step", "task"]] = "step"
+    recorded: ClassVar[str] = "an answer"
     measure: ClassVar[str] = "exact match"
     seeded: ClassVar[bool] = False
     """Whether the run's seed decides something without a limit."""
@@ -55,6 +57,9 @@ class RunKind:
         for name in ("max_steps", "allow_network"):
             if getattr(config.online, name):
                 raise UsageError(f"{name} is for mode online, and the mode is {config.history.mode!r}")
+
+    def check_rounds(self) -> None:
+        """Raise :class:`UsageError` if a rollout cannot sample it."""
 
     def needs_data(self, config: RunConfig) -> bool:
         """Whether it reads a folder of data."""
@@ -137,7 +142,7 @@ class RunKind:
 class Tasks(RunKind):
     """Online runs: over the tasks of an environment, in which the model acts."""
 
-    name, unit, measure, seeded, judged_again = "tasks", "task", "success", True, False
+    name, unit, recorded, measure, seeded, judged_again = "tasks", "task", "an outcome", "success", True, False
     settings = ("environment_timeout", "max_steps", "allow_network")
 
     def check(self, config: RunConfig) -> None:
@@ -150,6 +155,9 @@ class Tasks(RunKind):
                 raise UsageError(f"{name} does not fit mode online: there is no recorded episode")
         if config.cluster.kind != "none":
             raise UsageError("mode online runs on this machine: leave out --cluster")
+
+    def check_rounds(self) -> None:
+        raise UsageError("a rollout samples recorded steps; online, `guieval run --mode online --samples N` repeats every task")
 
     def needs_data(self, config: RunConfig) -> bool:
         return False
@@ -212,7 +220,12 @@ KINDS: Mapping[Kind, RunKind] = {kind.name: kind for kind in (RunKind(), Tasks()
 
 def kind_of(config: RunConfig) -> RunKind:
     """The kind of a run; :class:`UsageError` for an unknown mode."""
-    return KINDS[get_mode(config.history.mode).kind]
+    return kind_of_mode(config.history.mode)
+
+
+def kind_of_mode(name: str) -> RunKind:
+    """The kind of runs in a mode; :class:`UsageError` for an unknown one."""
+    return get_mode(name).of_kind(KINDS)
 
 
 def _set_by(scaffold: Scaffold, bench: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class Answered:
     as it recorded it, and ``scaffold`` the run's in words.
 
     ``answers`` yields steps with their samples, none if a step has no answer; an evaluator scores responses that are parsed on
-    the way. Of an online run (``mode.kind``) it yields tasks with their repetitions. ``select`` returns the steps that a choice
+    the way. Of an online run it yields tasks with their repetitions. ``select`` returns the steps that a choice
     asks for; it raises :class:`guieval.errors.UsageError` when there are none, or not all of them. ``notes`` returns, once the
     answers were read, what the reader should know of the input, with notes on the protocols in their place.
     """

@@ -281,7 +281,8 @@ def _online_trainer(parts: Parts, config: OnlineTraining) -> Any:
 
     def task(number: int) -> tuple[EnvironmentTasks, OnlineTask]:
         data = parts.data.data[places[number].source]
-        return data.benchmark, data.benchmark.load(data.refs[places[number].number])  # type: ignore[return-value]  # tasks
+        assert isinstance(data.benchmark, EnvironmentTasks)
+        return data.benchmark, data.benchmark.load(data.refs[places[number].number])
 
     _, first = task(0)
     shown = Attempt(first).shown(Observation(first.instruction, b"", A_SCREEN), "a screen")

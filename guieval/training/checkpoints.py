@@ -17,21 +17,7 @@ from typing import Any
 from guieval.data.files import read_text
 from guieval.errors import UsageError
 from guieval.journal import write_atomically
-from guieval.training.arguments import CHECKPOINTS
-
-COMPLETE = "complete"
-"""The file in a checkpoint, and in the folder of the final weights, that is written last."""
-_PREFIX = "checkpoint-"
-
-
-def checkpoints(out: Path, *, complete: bool = True) -> dict[int, Path]:
-    """The checkpoints of the training in ``out`` by optimiser step, in this order: those that are complete, or the others."""
-    found = {}
-    for folder in (out / CHECKPOINTS).glob(f"{_PREFIX}*"):
-        number = folder.name.removeprefix(_PREFIX)
-        if number.isdecimal() and folder.is_dir() and (folder / COMPLETE).is_file() == complete:
-            found[int(number)] = folder
-    return dict(sorted(found.items()))
+from guieval.running.trainings import CHECKPOINT, COMPLETE, checkpoints
 
 
 def last_checkpoint(out: Path) -> tuple[int, Path]:
@@ -105,7 +91,7 @@ def completion_callback(trainer: Any) -> Any:
             trainer.accelerator.wait_for_everyone()
             if args.should_save:
                 folder = Path(args.output_dir)
-                mark(folder / f"{_PREFIX}{state.global_step}")
+                mark(folder / f"{CHECKPOINT}{state.global_step}")
                 for old in list(checkpoints(folder.parent).values())[:-most] if most else ():
                     (old / COMPLETE).unlink()  # first, because a kill may come while the others are removed
                     shutil.rmtree(old)

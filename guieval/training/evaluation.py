@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from guieval.errors import FatalEngineError
-from guieval.history.modes import get_mode
 from guieval.metrics import TaskSummary
 from guieval.models import ABCModel
 from guieval.running.config import parse
 from guieval.running.engine_choice import Answering
-from guieval.running.kinds import KINDS, kind_of
+from guieval.running.kinds import kind_of, kind_of_mode
 from guieval.running.resolve import resolve
 from guieval.running.resolved import Parts
 from guieval.running.runner.runner import Runner
@@ -207,6 +206,6 @@ def run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int) -> 
         "skip_damaged": config.skip_damaged,
         "bench_options": _options(config, evaluation),
     }
-    own = KINDS[get_mode(mode).kind].settings
+    own = kind_of_mode(mode).settings
     values |= {name: getattr(config, name) for name in own if name in type(config).model_fields}
     return parse({name: value for name, value in values.items() if value is not None} | {"environments": at_once})

@@ -144,6 +144,13 @@ def make_plan(parts: Parts, launch: Launch) -> Plan:
     return Plan(config, launch, size, rows, memory, batch, _vllm(given, size, rows) if method.vllm else None)
 
 
+def total_steps(parts: Parts, processes: int) -> int | None:
+    """The optimiser steps of a training by ``processes``; ``None`` where only its data, which is not at hand, tells."""
+    values, kind = trainer_values(parts.config, {}, on_gpu=True, processes=processes), trainer_kind(parts.config)
+    count, _ = _examples(parts)
+    return _batch(parts.config, lambda name: values.get(name, getattr(kind, name)), processes, _epoch(parts, count)).total
+
+
 def _vllm(given: Callable[[str], Any], size: ModelSize, rows: Rows) -> VLLM:
     parallel, longest = given("vllm_tensor_parallel_size"), given("vllm_max_model_length") or rows.tokens
     needed = 2 * (size.parameters + size.cached * longest) / parallel  # in bfloat16

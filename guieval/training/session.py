@@ -1,8 +1,8 @@
 """Runs one training, new or resumed, with its evaluations and logs.
 
 Its folder holds ``training.yaml`` (the full configuration), ``checkpoints/`` (TRL's; a complete one is enough to resume from,
-:mod:`guieval.training.checkpoints`), ``evaluations/`` and ``evaluations.jsonl``, ``log.jsonl`` (every line the trainer logged)
-and ``final/`` (weights and processor; of a LoRA training merged, with ``adapter/`` beside it).
+:mod:`guieval.training.checkpoints`), ``evaluations/`` and ``evaluations.jsonl``, ``log.jsonl`` (every line the trainer logged),
+``hours.jsonl`` (what its steps took) and ``final/`` (weights and processor; of a LoRA training merged, next to ``adapter/``).
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.journal import refuse_nested, write_atomically
+from guieval.running.trainings import FINAL, HOURS, checkpoints
 from guieval.training.building import Parts
 from guieval.training.checkpoints import (
-    checkpoints,
     completion_callback,
     discard_after,
     keep_until,
     last_checkpoint,
     mark,
 )
+from guieval.training.clock import clock_callbacks
 from guieval.training.config import OnlineTraining, TrainingConfig
 from guieval.training.evaluation import FILE as EVALUATIONS
 from guieval.training.evaluation import Evaluator, evaluation_callback, lockstep_engine
@@ -38,7 +39,6 @@ from guieval.training.sharding import sharding_callback
 from guieval.training.weights import load_weights, merge_adapter
 
 SETTINGS = "training.yaml"
-FINAL = "final"
 ADAPTER = "adapter"
 """Folder of a LoRA training's adapter alone."""
 LOG = "log.jsonl"
@@ -60,6 +60,8 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     check_memory(parts)
     trainer = parts.trainer()
     trainer.add_callback(sharding_callback(trainer))
+    stop_clock, start_clock = clock_callbacks(out / HOURS, trainer.accelerator.num_processes)
+    trainer.add_callback(stop_clock)
     if config.evaluation is not None and not config.evaluation.sidecar:
         engine = lockstep_engine(trainer, parts.weights, config.seed)
         evaluator = Evaluator(config, config.evaluation, parts.model, engine)
@@ -67,6 +69,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     if parts.watch is not None:
         trainer.add_callback(watch_callback(parts.watch, trainer, out / LOG))
     trainer.add_callback(_log_callback(out / LOG, {"thought_share": parts.thought_share}))
+    trainer.add_callback(start_clock)
     trainer.add_callback(completion_callback(trainer))
     if trainer.accelerator.is_main_process:
         out.mkdir(parents=True, exist_ok=True)
@@ -110,8 +113,13 @@ def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
             f"{str(out)!r} already holds a training, without a complete checkpoint to resume from: give another --out, or "
             "remove it"
         )
+    refuse_another(config, out)
+
+
+def refuse_another(config: TrainingConfig, out: Path) -> None:
+    """Raise :class:`UsageError` if the folder's training has other settings, of those that a resumed one must share."""
     try:
-        before = read_yaml(read_text(file))
+        before = read_yaml(read_text(out / SETTINGS))
     except (OSError, ValueError):
         before = None
     if not isinstance(before, dict):

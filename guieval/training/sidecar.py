@@ -19,8 +19,8 @@ from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.journal import write_atomically
 from guieval.running.api import run
+from guieval.running.trainings import COMPLETE, FINAL, checkpoints
 from guieval.settings import Online
-from guieval.training.checkpoints import COMPLETE, checkpoints
 from guieval.training.config import Evaluation, TrainingConfig, parse_config
 from guieval.training.evaluation import metrics_of, run_config
 
@@ -45,7 +45,7 @@ def evaluate_checkpoints(
     """
     config, evaluation = _read(out)
     while True:
-        ended = (out / "final" / COMPLETE).is_file()  # before the checkpoints are listed, so that the last one is among them
+        ended = (out / FINAL / COMPLETE).is_file()  # before the checkpoints are listed, so that the last one is among them
         done = {row["step"] for row in evaluations(out)}
         for step, folder in checkpoints(out).items():
             if step not in done and (row := _evaluated(config, evaluation, step, folder, settings or {}, data, progress)):

@@ -50,7 +50,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 WITHOUT_JSON = {*list(COMMANDS)[-5:], "references", "models", "benchmarks", "protocols"}
 NOTES = {word.rstrip(",.:;") for word in f"Left out at this width: {LEFT_OUT} `guieval protocols NAME` has it.".split()}
-COPIED = ("run:", "serve:", "re-score:", "resume:", "decisions:", "sweep:", "table:", "picture:", "report:")
+COPIED = ("run:", "serve:", "re-score:", "resume:", "decisions:", "sweep:", "table:", "picture:", "report:", "open:")
 """What begins a line that holds a path or a command to copy, which is never folded."""
 
 Served: TypeAlias = Callable[[], MockServer]

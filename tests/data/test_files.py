@@ -137,8 +137,9 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.mark.ci
 def test_a_line_of_3_gb_in_a_gzip_is_one_sentence(endless: Path, tmp_path: Path) -> None:
-    to_run = ("--bench", "demo", "--data", tmp_path / "demo", "--out", tmp_path / "run")
-    message = sentence(started(tmp_path, "import", endless, *to_run))
+    message = sentence(
+        started(tmp_path, "import", endless, "--bench", "demo", "--data", tmp_path / "demo", "--out", tmp_path / "run")
+    )
     assert f"{endless}, line 1: is longer than 128 MiB" in message
     with pytest.raises(DataError, match="unpacks to more than 512 MiB"):
         read_whole(endless)

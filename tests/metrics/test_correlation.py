@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +9,8 @@ from hypothesis import strategies as st
 
 from guieval.errors import UsageError
 from guieval.metrics.correlation import correlate
-from guieval.reports.leaderboards.published_results import get_results
+from guieval.metrics.predictors import choices_of_models
+from guieval.reports.leaderboards.published_results import get_results, joined
 from tests.rows import every_row
 
 FEW = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3, max_size=7)
@@ -19,10 +18,11 @@ FEW = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3
 
 def test_table_20_of_guievalkit_comes_from_straight_lines() -> None:
     table = get_results("guievalkit-table-20")
+    points = joined(["guievalkit-table-20"])
     printed = {each.name: each.values for each in table.statistics}
     second_order = []
     for place, column in enumerate(table.columns[1:], 1):
-        _, live, static = zip(*table.pairs("androidworld", column.name), strict=True)
+        _, live, static = zip(*points.pairs("androidworld", column.name), strict=True)
         found = correlate(static, live)
         assert found.n == 6
         assert found.r2 is not None and found.rank.rho is not None
@@ -32,35 +32,24 @@ def test_table_20_of_guievalkit_comes_from_straight_lines() -> None:
     assert second_order == [0.7586, 0.4869, 0.6813]  # the curves that are drawn; the printed numbers are not theirs
 
 
-def test_correlations_of_ui_s1s_own_table() -> None:
-    """R² = 0.934 is quoted; the figure does not name its models, and the table's eleven give less."""
-    table = get_results("ui-s1-table-1")
-    pg, live = (np.array(each) for each in list(zip(*table.pairs("sop-pg", "androidworld"), strict=True))[1:])
-    tsr = np.array([each[1] for each in table.pairs("sop-tsr", "androidworld")])
-    assert len(pg) == 11
-    found = [correlate(x.tolist(), live.tolist()).r2 for x in (pg, tsr, (pg + tsr) / 2)]
-    assert [round(each or 0, 3) for each in found] == [0.601, 0.492, 0.569]
-
-    # The nearest of a choice that can be named beforehand: published 7B and 8B checkpoints, without OS-Genesis.
-    names = ("OS-Atlas-7B", "Qwen2.5VL-7B", "AgentCPM-GUI-8B", "UI-TARS-7B", "UI-S1-7B")
-    kept = [row for row in table.pairs("sop-pg", "androidworld") if row[0] in names]
-    assert len(kept) == len(names)
-    assert round(correlate([row[1] for row in kept], [row[2] for row in kept]).r2 or 0, 3) == 0.920
-
-    # No six or more of the eleven give 0.934 by PG, or by the mean of PG and TSR, which the paper calls the score.
-    for x in (pg, (pg + tsr) / 2):
-        for size in range(6, 12):
-            for rows in combinations(range(11), size):
-                some = list(rows)
-                assert round(float(np.corrcoef(x[some], live[some])[0, 1]) ** 2, 3) != 0.934
-
-
-def test_ui_s1_table_2_cannot_give_its_quoted_correlation() -> None:
-    """R² = 0.470 (AndroidControl high) needs models whose numbers cannot be read: four rows have both figures."""
-    live = {row.title: row.values[5] for row in get_results("ui-s1-table-1").rows if row.values[5] is not None}
-    both = [row.title for row in get_results("ui-s1-table-2").rows if row.title in live]
-    variants = ("base, asked with the prompt of Appendix H", "with semi-online RL only")
-    assert both == ["OS-Atlas-7B", *(f"Qwen2.5VL-7B ({variant})" for variant in variants), "UI-S1-7B"]
+def test_correlations_of_ui_s1s_tables() -> None:
+    """R² = 0.470, 0.398 and 0.934 are quoted; the figures do not name their models, and no choice of them gives all three."""
+    stated = {"ac-high-sr": 0.470, "gui-odyssey-sr": 0.398, "sop-score": 0.934}
+    both = joined(["ui-s1-table-1", "ui-s1-table-2"])
+    points = {name: {row[0]: row[1:] for row in both.pairs(name, "androidworld")} for name in stated}
+    models = [name for name in points["ac-high-sr"] if name in points["sop-score"]]
+    live = [points["sop-score"][name][1] for name in models]
+    found = choices_of_models({x: [own[name][0] for name in models] for x, own in points.items()}, live, [*stated.values()])
+    whole, six = found[0], found[3]
+    assert (whole.size, whole.choices, six.size, six.choices) == (9, 1, 6, 84)
+    assert [round(each[0], 3) for each in whole.r2] == [0.504, 0.270, 0.714]
+    assert [round(each[0], 3) for each in six.r2] == [0.479, 0.428, 0.937]
+    variants = [f"Qwen2.5VL-7B ({each})" for each in ("base, asked with the prompt of Appendix H", "with offline RL")]
+    named = ["OS-Atlas-7B", "AgentCPM-GUI-8B", "UI-TARS-7B", *variants, "Qwen2.5VL-7B (with semi-online RL only)"]
+    assert [models[place] for place in six.nearest] == named
+    assert all(low <= at <= high for each in found for at, low, high in each.r2)
+    with pytest.raises(UsageError, match="4 to 16 models"):
+        choices_of_models({"x": live[:3]}, live[:3], [0.5])
 
 
 def test_a_line_by_hand_of_small_numbers_too() -> None:

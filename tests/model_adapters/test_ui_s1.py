@@ -16,11 +16,11 @@ FORMAT = "Output Format: ```\n<think> ... </think>\n\n<action> ... </action>\n``
 NOTE = "If the query asks a question, please answer the question through the answer action before terminating the process.\n"
 
 
-def test_examples_as_the_code_sends_them() -> None:
-    paper = MODEL.prepare_input(step(), ()).messages[0].parts[0]
-    code = adapter("ui_s1", examples="code").prepare_input(step(), ()).messages[0].parts[0]
-    assert isinstance(paper, str)
-    assert isinstance(code, str)
+def test_examples_as_the_code_sends_them_and_the_prompt_as_the_paper_prints_it() -> None:
+    printed = adapter("ui_s1", prompt="paper").prepare_input(step(), ()).messages
+    assert printed[1].parts[:-1] == ("User Instruction: Turn on Wi-Fi",)
+    assert str(printed[0].parts[0]).endswith("process.\n- Swipe the screen to find the File Manager app if needed.\n")
+    paper, code = (str(adapter("ui_s1", examples=form).prepare_input(step(), ()).messages[0].parts[0]) for form in FORMS)
     thought = "<think>\n...\n</think>\n"
     action = '<action>\n{"action": "key", "text": "<value>"}\n</action>\n'
     assert f"Example outputs:\n{thought}{action}{thought}<action>\n" in paper
@@ -28,6 +28,7 @@ def test_examples_as_the_code_sends_them() -> None:
     assert code == paper.replace(thought, "")
 
 
+FORMS = ("paper", "code")
 OWN = "<think>\nThe list.\n</think>\n<action>\n" + json.dumps({"action": "click", "coordinate": [546, 1806]}) + "\n</action>"
 
 

@@ -39,9 +39,9 @@ ALLOWED: dict[str, set[str]] = {
     "online": CONTRACTS | {"engines", "metrics", "testing"},
     "running": RUNS | {"engines", "scoring", "online"},
     "analysis": RUNS | {"running", "scoring"},
-    "reports": RUNS | {"scoring", "analysis", "online", "running", "parsing"},
     "rewards": CONTRACTS,
     "training": RUNS | {"engines", "rewards", "running", "testing", "analysis", "online"},
+    "reports": RUNS | {"scoring", "analysis", "online", "running", "parsing", "training"},
 }
 """Which packages each package may import, in the order of docs/architecture.md."""
 MAY_IMPORT_ALL = {"cli", "__main__", "__init__"}
@@ -193,6 +193,13 @@ def test_a_wrong_import_is_found() -> None:
     assert found("guieval/training/a.py", "import torch, guieval.training.b") == set()
     assert found("benchmarks/a.py", "from guieval.parsing import a\nfrom .b import c") == {"parsing"}
     assert found("model_adapters/a.py", "from guieval.model_adapters.b import c") == {"model_adapters"}
+
+
+def test_nobody_asks_for_the_kind_of_a_run() -> None:
+    """Else each kind of run has code all over the place; what differs is in tables by kind, in the modules that use it."""
+    asking = re.compile(r"\brun_kind\b|\bkind_of\([^)]*\) [!=]=|\bmode\.kind\b|\bkind [!=]= .(?:steps|tasks|online)\b")
+    lines = ((path, line) for path, code in sources().items() for line in code.splitlines() if path.stem != "modes")
+    assert [f"{path}: {line.strip()}" for path, line in lines if asking.search(line)] == []
 
 
 def test_every_package_states_what_it_holds() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -140,6 +141,32 @@ def test_published_figures_stand_beside_ones_own(tmp_path: Path) -> None:
     assert (row.model, row.mode, row.source, row.values[1]) == ("A", "offline", "Mine, Table 1", (81.0, 1))
     for form in FORMATS:
         assert "81.0" in written(board, form) or "0.81" in written(board, form)
+
+
+def test_a_published_mean_over_benchmarks_is_a_column_with_an_interval(tmp_path: Path) -> None:
+    """38 of 48 steps of one and 44 of 48 of the other: the mean of the shares; runs of one benchmark have no mean."""
+
+    def other(manifest: dict[str, Any]) -> None:
+        named("x")(manifest)
+        manifest["benchmark"]["name"] = "other"
+
+    run = made_run(tmp_path / "x", [(name, 0) for name in EPISODES[:10]], rewrite=named("x"))
+    second = made_run(tmp_path / "y", [(name, 0) for name in EPISODES[:4]], rewrite=other)
+    table = published(checkpoint="x").model_dump()
+    of = {"benchmark": None, "metric": "mean exact", "mean_over": dict.fromkeys(("scripted", "other"), figure_name())}
+    table["columns"] = [{**table["columns"][0], **of}]
+    board = leaderboard([run, second], [PROTOCOL], [ResultTable.model_validate(table)])
+    (place,) = (place for place, column in enumerate(board.columns) if column.metric == "mean exact")
+    one, two, mean = (board.rows[0].cells[at] for at in (0, place // 2, place))
+    assert one is not None and two is not None and mean is not None and mean.measured.interval is not None
+    assert (board.columns[place].benchmark, mean.measured.n) == ("mean over scripted, other", 96)
+    assert mean.measured.value is not None and mean.rank is None
+    assert mean.measured.value == pytest.approx((38 / 48 + 44 / 48) / 2)
+    lows = [each.measured.value - each.measured.low for each in (one, two) if each.measured.value and each.measured.low]
+    assert mean.measured.value - mean.measured.interval.low == pytest.approx(math.hypot(*lows) / 2)
+    assert board.reproductions[0].published == 81.0 and board.references[0].values[place] == (81.0, 1)
+    assert all("mean over scripted, other" in written(board, form) for form in FORMATS)
+    assert not any(column.metric == "mean exact" for column in leaderboard([run], [PROTOCOL], [ResultTable(**table)]).columns)
 
 
 def test_what_counts_as_reproduced_and_how_it_is_shown(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from guieval.metrics.correlation import correlate
 from guieval.metrics.intervals import Interval
 from guieval.metrics.measured import Measured
 from guieval.metrics.sampling import sampled
-from guieval.reports.leaderboards.published_results import get_results
+from guieval.reports.leaderboards.published_results import joined
 from guieval.reports.plots.breakdowns import bars, horizon
 from guieval.reports.plots.heat import Grid, contrast, heat, span
 from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, check_file, write
@@ -191,17 +191,17 @@ def test_names_of_many_columns_lean_and_values_stay_within_their_cells() -> None
     assert height == pytest.approx(0.19, abs=0.005)
 
 
-TABLE_20 = get_results("guievalkit-table-20")
+TABLE_20 = joined(["guievalkit-table-20"])
 
 
 def panel(x: str, table: str = "guievalkit-table-20") -> Panel:
-    points = get_results(table).pairs(x, "androidworld")
+    points = joined([table]).pairs(x, "androidworld")
     return Panel(x, [name for name, _, _ in points], [one for _, one, _ in points], [other for _, _, other in points])
 
 
 def test_reliability_of_table_20_states_what_the_paper_prints() -> None:
     names = ("soeval-exact", "offline-exact", "soeval-progress")
-    figure = reliability([panel(name) for name in names], "AW (%)", 1, "two-column")
+    figure = reliability([panel(name) for name in names], ["AW (%)"], 1, "two-column")
     titles = [axes.get_title() for axes in figure.axes]
     stated = [re.findall(r"= (\d\.\d\d)[ ,(]", title) for title in titles]
     assert stated == [["0.62", "0.77"], ["0.48", "0.66"], ["0.54", "0.77"]]
@@ -215,7 +215,7 @@ def test_reliability_of_table_20_states_what_the_paper_prints() -> None:
 
 def test_the_curve_is_the_fit_of_the_degree_asked_for() -> None:
     given = panel("soeval-exact")
-    figure = reliability([given], "AW (%)", degree=2)
+    figure = reliability([given], ["AW (%)"], degree=2)
     curve = next(line for line in axes_of(figure).lines if line.get_linestyle() == "--")
     fit = correlate(given.x, given.y, degrees=(2,)).fits[0]
     assert np.allclose(np.asarray(curve.get_ydata()), fit.at(np.asarray(curve.get_xdata())))
@@ -224,8 +224,8 @@ def test_the_curve_is_the_fit_of_the_degree_asked_for() -> None:
 
 @pytest.mark.parametrize(("table", "x"), [("guievalkit-table-20", "soeval-exact"), ("ui-s1-table-1", "sop-pg")])
 def test_names_of_models_cover_neither_each_other_nor_a_point_nor_the_edge(table: str, x: str) -> None:
-    points = get_results(table).pairs(x, "androidworld")
-    axes = axes_of(reliability([panel(x, table)], "AW (%)"))
+    points = joined([table]).pairs(x, "androidworld")
+    axes = axes_of(reliability([panel(x, table)], ["AW (%)"]))
     names = [text for text in axes.texts if text.get_text()]
     assert {text.get_text().replace("\n", " ") for text in names} == {name for name, _, _ in points}
     assert not overlapping(names)
@@ -317,7 +317,7 @@ def test_mistakes_are_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="not by 'app'"):
         horizon({"a": [cell("0", 0.5)]}, "app")
     with pytest.raises(UsageError, match="too few for a curve of degree 2"):
-        reliability([Panel("x", ["a", "b", "c"], [1, 2, 3], [1, 2, 4])], "y", degree=2)
+        reliability([Panel("x", ["a", "b", "c"], [1, 2, 3], [1, 2, 4])], ["y"], degree=2)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError, match=r"pip install 'guieval\[report\]'"):
         bars(RUNS)

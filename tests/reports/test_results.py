@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from guieval.analysis.training_curves import half_width
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.history.modes import MODES
+from guieval.online.find import environments
 from guieval.registry import list_benchmarks, list_models
-from guieval.reports.leaderboards.published_results import ResultTable, get_results, list_results
+from guieval.reports.leaderboards.published_results import ResultTable, get_results, joined, list_results
 from tests.rows import every_row
 
 TABLE = """
@@ -22,6 +24,8 @@ caption: a caption
 columns:
   - {name: sop, title: SOP, meaning: "SOP, in %", decimals: 1}
   - {name: live, title: live, meaning: "success, in %", decimals: 1}
+derived:
+  - {name: both, title: both, meaning: "mean of the two, in %", mean_of: [sop, live]}
 rows:
   - {model: A, values: [1.0, 2.0]}
   - {model: B, values: [2.0, null]}
@@ -42,10 +46,10 @@ def test_every_table_of_the_papers_is_there() -> None:
     assert list_results() == [
         "fara-online",
         "gui-owl-1.5-online",
-        *(f"guievalkit-table-{number}" for number in (2, 3, 20)),
+        *(f"guievalkit-table-{number}" for number in (*range(2, 8), *range(10, 16), *range(18, 23))),
         "opencua-online",
         *(f"ui-r1-table-{number}" for number in (1, 2, 3, 6)),
-        *(f"ui-s1-table-{number}" for number in (1, 2, 6)),
+        *(f"ui-s1-table-{number}" for number in (1, 2, 6, 10)),
         "ui-venus-1.5-online",
     ]
 
@@ -59,11 +63,13 @@ def test_tables_name_checkpoints_benchmarks_and_figures_that_exist(name: str) ->
     assert len(set(once)) == len(once), "a checkpoint's own row must be one"
     for column in table.columns:
         assert column.mode is None or column.mode in MODES
-        if column.benchmark is not None and column.protocol is not None:
-            assert column.benchmark in list_benchmarks()
-            assert column.metric in [figure.name for figure in get_protocol(column.protocol).metrics]
+        over = column.mean_over or ({column.benchmark: column.metric or ""} if column.benchmark else {})
+        assert {*over} <= {*(environments() if column.mode == "online" else list_benchmarks())}
+        assert {*over.values()} <= {metric.name for metric in get_protocol(column.protocol or "environment").metrics}
     cells = [(each, column) for row in table.rows for column, each in zip(table.columns, row.values, strict=True)]
-    assert all(each is None or (0 <= each <= 100 and round(each, column.decimals) == each) for each, column in cells)
+    wrong = [each for each, column in cells if each is not None and round(each, column.decimals) != each]
+    wrong += [each for each, column in cells if each is not None and "in %" in column.meaning and not 0 <= each <= 100]
+    assert not wrong
 
 
 def test_the_printed_numbers_are_those_of_the_papers() -> None:
@@ -74,6 +80,7 @@ def test_the_printed_numbers_are_those_of_the_papers() -> None:
     assert values("guievalkit-table-20", "GUI-Owl-7B") == (66.4, 67.37, 65.49, 12.01)
     assert values("ui-s1-table-1", "UI-S1-7B") == (32.4, 16.3, 74.3, 40.2, 60.9, 34.0)
     assert values("ui-s1-table-1", "MobileGUI-7B") == (None, None, 65.3, 22.7, None, 30.0)
+    assert values("ui-s1-table-2", "AgentCPM-GUI-8B") == (None, None, 77.7, None, 69.2, 90.8, None, 75.0)
     assert values("ui-r1-table-6", "UI-R1 3B")[-1] == 85.4
     assert values("gui-owl-1.5-online", "GUI-Owl-1.5-8B-Thinking")[:2] == (52.9, 71.6)
     assert values("ui-venus-1.5-online", "UI-Venus-1.5-30B-A3B")[:3] == (77.6, 52.9, 21.5)
@@ -94,6 +101,22 @@ def test_ui_s1_scores_are_means() -> None:
         pg, tsr, score, live, average = whole(row.values)
         assert score == pytest.approx((pg + tsr) / 2, abs=0.0501)
         assert average == pytest.approx((score + live) / 2, abs=0.0501)
+
+
+def test_guievalkit_computes_some_of_its_numbers_from_others() -> None:
+    for row in get_results("guievalkit-table-6").rows:
+        right, wrong, ratio = whole(row.values)
+        assert ratio == pytest.approx(100 * right / (right + wrong), abs=0.03)  # 73.70 is printed of 73.68
+    kinds = [whole(row.values) for row in get_results("guievalkit-table-7").rows]
+    assert [ratio for _, ratio in kinds] == [round(100 * count / 108, 1) for count, _ in kinds]
+    for row in get_results("guievalkit-table-19").rows:
+        *seeds, mean, low, high = whole(row.values)
+        half = half_width(seeds)
+        assert (mean, low, high) == pytest.approx((sum(seeds) / 8, sum(seeds) / 8 - half, sum(seeds) / 8 + half), abs=1.1e-4)
+    found = [whole(row.values) for row in get_results("guievalkit-table-21").rows]
+    assert [sum(column) for column in zip(*found[:2], strict=True)] == found[2] and all(a + b == c for a, b, c in found)
+    rates = [(273 + 309) / 648, 273 / 324, 309 / 324]
+    assert [whole(row.values)[0] for row in get_results("guievalkit-table-22").rows] == [round(rate, 3) for rate in rates]
 
 
 @every_row(
@@ -118,9 +141,24 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
     file.write_text(TABLE, encoding="utf-8")
     table = get_results(str(file))
     assert table.source == "Mine, Table 1"
-    assert table.pairs("sop", "live") == [("A", 1.0, 2.0)]
-    with pytest.raises(UsageError, match=r"no column 'life' \(did you mean 'live'\?\); it has: sop, live"):
-        table.pairs("sop", "life")
+    own = joined([str(file)])
+    assert own.pairs("sop", "live") == [("A", 1.0, 2.0)]
+    with pytest.raises(UsageError, match=r"no column 'life' \(did you mean 'live'\?\); it has: sop, live, both"):
+        own.pairs("sop", "life")
+    assert own.pairs("sop", "both") == [("A", 1.0, 1.5)]  # B lacks one of the two
+    other = tmp_path / "other.yaml"
+    text = TABLE.replace("name: mine", "name: other").replace("{model: A", "{model: AA, aliases: [A]").replace("sop", "em")
+    other.write_text(text.replace("1.0, 2.0", "7.0, 8.0"), encoding="utf-8")
+    two = joined([str(file), str(other)])
+    assert two.pairs("em", "mine:live") == [("A", 7.0, 2.0)] and two.pairs("mine:live", "other:live") == [("AA", 2.0, 8.0)]
+    wrong = {
+        "live": "2 tables have a column 'live'; write mine:live or other:live",
+        "my:em": "no table given",
+        "emm": "mean 'em'",
+    }
+    for name, message in wrong.items():
+        with pytest.raises(UsageError, match=message):
+            two.pairs("em", name)
 
 
 @every_row(
@@ -129,8 +167,9 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         ("values: [1.0, 2.0]", "values: [1.0]", "'A' has 1 values for 2 columns"),
         ("{model: B", "{model: A", "'A' has two rows"),
         ("name: live", "name: sop", "two columns have one name"),
+        ("mean_of: [sop", "mean_of: [sopp", "'both' is a mean of 'sopp', which is no column"),
         ("name: mine", "name: other", "calls itself 'other'"),
-        ("decimals: 1}\nrows", "decimals: 1, metric: PG}\nrows", "given together"),
+        ("decimals: 1}\nderived", "decimals: 1, metric: PG}\nderived", "given together"),
         ("caption: a caption", "captoin: a caption", "field captoin: is not known .did you mean 'caption'"),
         ("rows:", "rows: [", "not a YAML"),
     ],

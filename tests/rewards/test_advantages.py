@@ -22,7 +22,7 @@ SETTINGS = [
     replace(base, normalise=normalise, episode_level=level)
     for base in (PAPER, RELEASED)
     for normalise in ("mean-std", "mean")
-    for level in ("trajectory", "last", "steps")
+    for level in ("trajectory", "last", "steps", "none")
 ]
 
 
@@ -61,6 +61,13 @@ def test_advantages_by_hand() -> None:
     # Equation 9 at t = T, the paper's R_T word for word: 1, 1, 0.1; a patched rollout is as good as a perfect one.
     at_last = advantages(GROUP, replace(PAPER, normalise="mean", omega=0.0, episode_level="last"))
     assert at_last == [pytest.approx([0.3] * 3), pytest.approx([0.3] * 3), pytest.approx([-0.6])]
+    # Without the episode level what is left of the first case is its step level.
+    alone = advantages(GROUP, replace(PAPER, normalise="mean", episode_level="none"))
+    assert alone == [
+        pytest.approx([1.75 - 3.1 / 3, 0.5, 0.0]),
+        pytest.approx([1.25 - 3.1 / 3, -0.5, 0.0]),
+        pytest.approx([0.1 - 3.1 / 3]),
+    ]
 
 
 @every_row("settings", [PAPER, RELEASED])

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Box, Boxes, Click, Point
+from guieval.actions import Box, Boxes, Click, Open, Point, Type
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.registry import load_model
+from guieval.parsing.call_tables import BACK
+from guieval.registry import build_model, load_model, model_config
 from guieval.rewards import REWARDS, HasThought, ResponseScorer, Tags, get_reward, open_scorer
 from guieval.rewards.response import predicted_box
 from guieval.scoring.recorded_run import read_again
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Sample
-from tests.model_adapters.steps import step
+from tests.model_adapters.steps import scroll, step
 from tests.rows import every_row
 
 from .pairs import UNJUDGED, Answered, kairos, os_atlas, recorded, run_of, written
@@ -84,6 +85,29 @@ def test_the_iou_reward_reads_boxes_from_replies() -> None:
     assert point.reward.outcome.exact_match and point.reward.parts["iou"] == 0.0
 
 
+def test_ui_r1_is_rewarded_in_its_own_words_and_for_a_box() -> None:
+    """Types alone count in full; the released reward reads the words of a response, in pixels of the image that is seen."""
+    boxed = build_model(model_config("ui-r1-3b").model_copy(update={"options": {"target": "box"}}))
+    text = boxed.render(TASK, TASK.action, "t")
+    assert "'bbox': [454, 454, 554, 554]" in text and boxed.parse_response(TASK, text).action == TASK.action
+    assert "[x1, y1, x2, y2]" in str(boxed.prepare_input(TASK, ()).messages[-1].parts)
+    assert ResponseScorer(boxed, get_reward("ui-r1-iou")).score(TASK, text).reward.total == 3.0
+    at = "<think>t</think> <answer>[{'action': '%s', 'coordinate': [%d, %d]}]</answer>"
+    texts = {"open_app": Open(app="Maps"), "input_text": Type(text="a")}
+    others: dict[str, Any] = {"scroll": scroll("up"), "navigate_back": BACK, **texts}
+    rows: list[tuple[Any, ...]] = [(step(action), at % (name, -100, -100), 3.0, 3.0) for name, action in others.items()]
+    rows += [(step(action), at % ("click", 5, 5), 1.0, 1.0) for action in others.values()]
+    rows += [(TASK, at % ("click", 504, 504), 3.0, 3.0), (TASK, at % ("click", 1, 1), 2.0, 2.0)]
+    rows += [(TASK, at % ("left_click", 504, 504), 3.0, 1.0)]  # the base model's own word, which the adapter reads
+    names = ("ui-r1", "ui-r1-released")
+    found = [[open_scorer("ui-r1-3b", name).score(task, text).reward.total for name in names] for task, text, *_ in rows]
+    assert found == [[*expected] for _, _, *expected in rows]
+    with pytest.raises(UsageError, match="is of a raw response"):
+        get_reward("ui-r1-released").of(TASK, TASK.action, well_formed=True)
+
+
+JUDGED = [name for name, kind in REWARDS.items() if not kind.reads_text]
+"""The rewards of an action; the others have an outcome beside their parts."""
 UI_S1 = ("ui-s1", "ui-s1-lenient", "ui-s1-released")
 EXACT_PART = {"ui-r1": "coordinate", "hypertrack": "params", **dict.fromkeys(UI_S1, "exact")}
 """The part that is the exact match itself; the others grade it."""
@@ -116,7 +140,7 @@ def both_paths_agree(answered: Answered, name: str, protocol: str, directory: Pa
 
 def over(all_answered: Iterator[Answered], directory: Path) -> int:
     """In turn: every reward under its own protocol, and one under GUIEvalKit's; how many pairs there were."""
-    turns = [turn for name, kind in REWARDS.items() for turn in ((name, kind.protocol), ("ui-s1", "guievalkit"))]
+    turns = [turn for name in JUDGED for turn in ((name, REWARDS[name].protocol), ("ui-s1", "guievalkit"))]
     numbered = enumerate(all_answered)
     return sum(both_paths_agree(each, *turns[number % len(turns)], directory / str(number)) for number, each in numbered)
 
@@ -130,7 +154,7 @@ def test_every_family_is_rewarded_as_it_is_evaluated(tmp_path: Path) -> None:
     assert over(written(episodes=2), tmp_path) > 1000
 
 
-@every_row("name", list(REWARDS))
+@every_row("name", JUDGED)
 def test_every_reward_follows_the_protocol_it_is_given(name: str, tmp_path: Path) -> None:
     answered = next(written(episodes=1))
     for protocol in ("guievalkit", "ui-s1-sop", "coat-intended", "gui-r1", "agentnetbench"):

@@ -11,8 +11,9 @@ from guieval.actions import Action, Box, Boxes, Click, LongPress, Open, Point, P
 from guieval.errors import UsageError
 from guieval.evaluation.click_rule import overlap
 from guieval.registry import load_model
-from guieval.rewards import REWARDS, Overlong, ResponseScorer, get_reward
+from guieval.rewards import REWARDS, ABCReward, Overlong, ResponseScorer, RewardParts, get_reward
 from guieval.rewards.adapters.trl import reward_function
+from guieval.rewards.step import RawResponse
 from tests.conftest import REPOSITORY
 from tests.model_adapters.steps import step
 from tests.rows import every_row
@@ -26,6 +27,13 @@ ON_BORDER, OUTSIDE = Click(point=Point(600, 550)), Click(point=Point(601, 550))
 
 def clicking(**changes: Any) -> Any:
     return step(CLICK, **{"targets": Boxes([BOX]), **changes})
+
+
+def best(reward: ABCReward) -> RewardParts:
+    """What a click on the target earns, with its box, and in the words that are read without an adapter."""
+    raw = RawResponse("<think>t</think><answer>[{'action': 'click', 'coordinate': [500, 500]}]</answer>", (1000.0, 1000.0))
+    outcome = reward.evaluator.evaluate(clicking(), CLICK)
+    return reward.grade(clicking(), CLICK, outcome, well_formed=True, box=Box(*BOX), raw=raw)
 
 
 def total(name: str, task: Any, action: Action | None, *, well_formed: bool = True, **weights: Any) -> float:
@@ -207,15 +215,14 @@ def test_every_reward_states_what_it_is(name: str) -> None:
     result = reward.describe()
     assert result["name"] == name and result["protocol"] == "guievalkit" and result["source"]
     assert all(isinstance(value, float) for key, value in result.items() if key not in ("name", "protocol", "source"))
-    best = reward.of(clicking(), CLICK, well_formed=True, box=Box(*BOX))
-    assert best.total == pytest.approx(reward.highest)
+    assert best(reward).total == pytest.approx(reward.highest)
 
 
 def test_the_page_on_rewards_states_every_name_part_and_protocol() -> None:
     page = (REPOSITORY / "docs" / "rewards.md").read_text(encoding="utf-8")
     result = {cells[1].strip(" `"): cells for line in page.splitlines() if len(cells := line.split("|")) == 7}
     for name, kind in REWARDS.items():
-        parts = get_reward(name).of(clicking(), CLICK, well_formed=True).parts
+        parts = best(get_reward(name)).parts
         weighed = {part for part in parts if f"`{part}`" in result[name][3]}
         assert weighed >= parts.keys() - {"format", "type"} and weighed <= parts.keys(), name
         assert result[name][4].strip() == f"`{kind.protocol}`"

@@ -17,10 +17,12 @@ from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import MANIFEST, STEPS, RunFolder
-from guieval.registry import benchmark_class, load_benchmark, model_config
+from guieval.online.find import environments
+from guieval.registry import list_benchmarks, load_benchmark, model_config
 from guieval.reports.leaderboards.published_results import get_results
-from guieval.running.campaign import planned, read_campaign
+from guieval.running.campaign import planned, read_campaign, staged, trainings_of
 from guieval.running.estimate import estimates, side_by_side, without_servers
+from guieval.running.trainings import TrainingStopped, costs
 from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
@@ -61,7 +63,12 @@ settings: {concurrency: 7, sampling: {temperature: 0.5, top_p: 0.9}}
     ("text", "words"),
     [
         ("models: [a]", "field benchmarks"),
-        ("models: []\nbenchmarks: [demo]", "field models"),
+        ("models: []\nbenchmarks: [demo]", "it has no models"),
+        ("train: {grid: {limit: [1]}}\nbenchmarks: [demo]", "the training has no recipe"),
+        ("train: {recipe: tiny-sf}\nbenchmarks: [demo]", r"\(did you mean 'tiny-sft'\?\)"),
+        ("train: {recipe: tiny-sft, grid: {sources: [[1]]}}\nbenchmarks: [demo]", "needs a name"),
+        ("train: {recipe: tiny-sft, rows: [{}, {}]}\nbenchmarks: [demo]", "two trainings are 'tiny-sft'"),
+        ("train: {recipe: tiny-sft, starts_from: first}\nbenchmarks: [demo]", "starts from 'first', which is not before it"),
         ("models: [a]\nbenchmark: [demo]", r"unknown field 'benchmark' \(did you mean 'benchmarks'\?\)"),
         (
             "models: [ocr-baseline, ocr-baseline]\nbenchmarks: [demo]",
@@ -83,6 +90,66 @@ def test_an_unknown_model_or_campaign_is_named(tmp_path: Path) -> None:
         read_campaign(Path("dem"))
 
 
+TRAINED = """
+train:
+  recipe: tiny-sft
+  launch: "{python} {trainer}"
+  settings: {{trainer.save_steps: 1}}
+  rows: [{{name: base, grid: {{}}, evaluate: false}}, {{name: rl, starts_from: base}}, {{name: hot, gpu_hours: 3}}]
+  grid: {{limit: [2, null]}}
+benchmarks: [{{bench: demo-icons, limit: 1}}]
+settings: {{engine: transformers}}
+"""
+TRAINER = """
+import json, os, pathlib, sys
+out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+(out / "checkpoints/checkpoint-4").mkdir(parents=True, exist_ok=True)
+(out / "checkpoints/checkpoint-4/complete").touch()
+with open("calls", "a") as calls:
+    calls.write(out.name + " --resume" * ("--resume" in sys.argv) + "\\n")
+print("no memory left")
+if "FAIL" in os.environ: sys.exit(3)
+(out / "hours.jsonl").write_text(json.dumps({"step": 4, "steps": 4, "seconds": 1800, "cards": 2, "card": "a card"}))
+(out / "final").mkdir()
+(out / "final/complete").touch()
+"""
+
+
+def test_trainings_come_before_their_evaluations_and_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that another starts from first; a failed one is resumed, and a finished one neither begun nor checked again."""
+    monkeypatch.chdir(tmp_path)
+    Path("trainer.py").write_text(TRAINER)
+    file = campaign_file(tmp_path, TRAINED.format(python=sys.executable, trainer="trainer.py"))
+    runs = planned(read_campaign(file, ["train.settings.seed=7"]), Path("out"))
+    trainings = trainings_of(runs)
+    assert [each.name for each in trainings] == ["base", "rl-2", "rl-null", "hot-2", "hot-null"]
+    assert [run.model for run in runs] == ["rl-2", "rl-null", "hot-2", "hot-null"]
+    assert runs[1].config.model.model_path == "out/trainings/rl-null/final" and runs[1].config.model.name == "tiny-policy"
+    rl = trainings[2].values
+    assert (rl["model_path"], rl["limit"], rl["seed"]) == ("out/trainings/base/final", None, 7)
+    assert dict(trainings[3].varied) == {"row": "hot", "limit": 2}
+    said: list[str] = []
+    monkeypatch.setenv("FAIL", "1")
+    with pytest.raises(TrainingStopped, match=r"'base' ended with exit code 3.*\n  no memory left"):
+        next(staged(runs, said.append))
+    monkeypatch.delenv("FAIL")
+    steps = {"rl-2": 8, "hot-2": 8}
+    groups = staged(runs, said.append)
+    assert next(groups) == [(runs[0].config, runs[0].directory)]
+    found = {each.name: (cost.left, cost.source) for each, cost in zip(trainings, costs(trainings, steps), strict=True)}
+    assert found["base"] == (0.0, "finished") and found["hot-2"] == (2.0, "measured"), "4 steps were one hour of a card"
+    assert (found["hot-null"], found["rl-null"]) == ((3.0, "published"), (None, "unknown"))
+    assert len(list(groups)) == 3 and len(list(staged(runs, said.append))) == 4
+    assert Path("calls").read_text().split("\n")[:-1] == ["base", "base --resume", "rl-2", "rl-null", "hot-2", "hot-null"]
+    assert "trained:  rl-2: 1 GPU hours, 4 steps" in said
+
+
+def test_a_training_with_a_wrong_setting_is_named_before_any_begins(tmp_path: Path, guieval: CommandLine) -> None:
+    text = "train: {recipe: tiny-sft, grid: {trainer.max_steps: [1], batc.tasks: [2]}}\nbenchmarks: [demo-icons]"
+    done = guieval.sentence("campaign", campaign_file(tmp_path, text), "--out", tmp_path / "out")
+    assert "training '1-2': unknown setting 'batc' (did you mean 'batch'?)" in done and not (tmp_path / "out").exists()
+
+
 @every_row("name", SHIPPED)
 def test_a_shipped_campaign_names_what_there_is_and_its_dry_run_needs_no_engine_and_no_data(
     name: str, tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
@@ -91,9 +158,11 @@ def test_a_shipped_campaign_names_what_there_is_and_its_dry_run_needs_no_engine_
     campaign = read_campaign(Path(name))
     assert all(map(get_results, campaign.references))
     runs = planned(campaign, tmp_path)
+    own = {each["bench"]: set(each.get("modes", campaign.modes)) for each in campaign.benchmarks}
+    assert all(run.config.history.mode in own[run.config.data.bench] for run in runs)
     for config in (run.config for run in runs):
         assert model_config(config.model.name, config.model.adapter).name == config.model.name
-        assert benchmark_class(config.data.bench).name == config.data.bench
+        assert config.data.bench in (environments() if config.history.mode == "online" else list_benchmarks())
         assert config.data.protocol is None or get_protocol(config.data.protocol)
     done = guieval("campaign", name, "--dry-run", "--pace", "10")
     assert done.code == 0, done
@@ -104,7 +173,7 @@ def test_a_shipped_campaign_names_what_there_is_and_its_dry_run_needs_no_engine_
             chosen = get_sample_set(run.config.data.sample_set)
             assert (estimate.steps, estimate.episodes, estimate.left) == (chosen.steps, chosen.episodes, chosen.steps)
             assert estimate.seconds == chosen.steps / 10 and estimate.forecast is None
-    missing = any(estimate.missing_data for estimate in found)
+    missing = any(each.missing_data and each.config.history.mode != "online" for each in found)
     assert ("tokens and cost are not known" in done.out) == missing
 
 

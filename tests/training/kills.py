@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from guieval.training.checkpoints import checkpoints
+from guieval.running.trainings import checkpoints
 from guieval.training.session import SETTINGS
 from tests.killed import forked
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from guieval.errors import EngineError, JournalError, UsageError
-from guieval.training.checkpoints import checkpoints, mark
+from guieval.running.trainings import checkpoints
+from guieval.training.checkpoints import mark
 from guieval.training.config import TrainingConfig
 from guieval.training.failures import TrainingFailed, explained, explanation
 from guieval.training.session import train

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from guieval.errors import UsageError
-from guieval.training.checkpoints import checkpoints, discard_after, keep_until, last_checkpoint, mark
+from guieval.running.trainings import checkpoints
+from guieval.training.checkpoints import discard_after, keep_until, last_checkpoint, mark
 from guieval.training.config import TrainingConfig
 from guieval.training.session import train
 from tests.rows import every_row

@@ -18,6 +18,7 @@ from guieval.journal import RunFolder
 from guieval.journal.run_folders import runs_over, several_runs
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
+from guieval.online.record import RESPONSES, record_every
 from guieval.online.record import record as write_episodes
 from guieval.running.api import run
 
@@ -35,6 +36,7 @@ def record(
     seed: Annotated[int, typer.Option(help="First seed of the tasks.")] = 0,
     seeds: Annotated[int, typer.Option(help="Seeds per task, from --seed on.")] = 1,
     task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
+    every: Annotated[bool, typer.Option("--every", help="Every repetition of one run, with the model's responses.")] = False,
     override: Annotated[list[str] | None, typer.Option("--set", help="Option of the environment, e.g. scale=4.")] = None,
 ) -> None:
     """Make an offline benchmark of successful trajectories: of online runs, of a model, or of an environment's own expert.
@@ -47,6 +49,11 @@ def record(
         raise UsageError(f"--seeds is {seeds}; expected at least 1")
     if agent == EXPERT and (base_url or adapter or engine):
         raise UsageError("--base-url, --adapter and --engine belong to a model: add --agent MODEL")
+    if every:
+        if bench is not None:
+            raise UsageError("--every records a run: name one in place of --bench")
+        _every(runs or [], out)
+        return
     if bench is not None and agent != EXPERT:
         if task:
             raise UsageError(
@@ -85,6 +92,18 @@ def _successes(runs: list[Path], out: Path) -> None:
     recorded = write_episodes({directory: list(RunFolder(directory).tasks) for directory in chosen}, out)
     parts = counted(recorded.episodes, "episode"), counted(recorded.steps, "step"), counted(recorded.failed, "task")
     say("{}: {}, {}; {} without a success".format(out, *parts))
+
+
+def _every(runs: list[Path], out: Path) -> None:
+    run, *others = runs_over("tasks", several_runs(runs), "`guieval run --mode online` makes one")
+    if others:
+        raise UsageError(f"--every records one run, and these are {1 + len(others)}")
+    folder = RunFolder(run)
+    done = record_every(run, folder.tasks, out)
+    parts = counted(done.episodes, "episode"), counted(done.steps, "step"), counted(done.failed, "repetition")
+    say("{}: {}, {}; {} without a success".format(out, *parts))
+    model, file = folder.manifest.config.model.name, shlex.quote(str(out / RESPONSES))
+    echo(f"next: guieval import {file} --bench episodes --data {shlex.quote(str(out))} --model {model} --out RUN")
 
 
 def _demonstrations(bench: str, out: Path, seeds: range, tasks: list[str] | None, overrides: Sequence[str]) -> None:

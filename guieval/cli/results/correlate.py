@@ -21,10 +21,10 @@ from guieval.journal.run_folders import several_runs
 from guieval.metrics.correlation import Correlation
 from guieval.metrics.correlation import correlate as correlation_of
 from guieval.metrics.measured import SHARE, Measured
-from guieval.metrics.predictors import MEASURES, compare_predictors
+from guieval.metrics.predictors import MEASURES, choices_of_models, compare_predictors
 from guieval.metrics.rounding import alike
 from guieval.reports.leaderboards.leaderboard import leaderboard
-from guieval.reports.leaderboards.published_results import get_results
+from guieval.reports.leaderboards.published_results import joined
 from guieval.reports.tables.table import Number, Table, columns
 
 if TYPE_CHECKING:
@@ -39,10 +39,21 @@ def correlate(
     ] = None,
     y: Annotated[str | None, typer.Option(help="Column to predict, e.g. success in AndroidWorld.")] = None,
     table: Annotated[
-        str | None, typer.Option(help="A published table, see `guieval leaderboard --list-references`, or a .yaml path.")
+        list[str] | None,
+        typer.Option(
+            help="A published table, see `guieval leaderboard --list-references`, or a .yaml path; several are joined by model "
+            "(a column that two have is TABLE:COLUMN)."
+        ),
     ] = None,
     online: Annotated[Path | None, path_option("Runs: CSV file with a column model and the column --y.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Runs: judge under this protocol. Default: each run's own.")] = None,
+    stated: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="R2",
+            help="R² as a paper states it of each --x, in order: shows what choices of the models give, and the nearest.",
+        ),
+    ] = None,
     json: JSON = False,
 ) -> None:
     """Correlate two metrics over models: R² of a line, Spearman's rho with its p-value, and Legendre curves.
@@ -52,7 +63,8 @@ def correlate(
     """
     files = list(source or ())
     notes: list[str] = []
-    if (table is None) == (not files):
+    published = joined(table) if table else None
+    if (published is None) == (not files):
         raise UsageError("say what to correlate: either --table NAME, or a CSV file or run directories")
     if not x or y is None:
         raise UsageError("--x and --y name the two columns to correlate")
@@ -62,8 +74,9 @@ def correlate(
     if not runs:
         why = "is for run directories; a table or a CSV file holds both columns itself"
         refuse({"online": online, "protocol": protocol}, why)
-    if table is not None:
-        published = get_results(table)
+    if stated and len(stated) != len(x):
+        raise UsageError(f"there are {len(stated)} --stated for {len(x)} --x; give one for each, in order")
+    if published is not None:
         notes = [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]
     elif runs and online is None:
         raise UsageError("runs need --online, a CSV file with a column model and the column --y")
@@ -72,11 +85,13 @@ def correlate(
         raise UsageError(f"several sources must all be run directories, and {file!r} is none")
 
     def points_of(name: str) -> list[Point]:
-        if table is not None:
-            return get_results(table).pairs(name, y)
+        if published is not None:
+            return published.pairs(name, y)
         return _of_runs(files, name, y, online, protocol) if online is not None else _of_csv(files[0], name, y)
 
-    if len(x) == 1:
+    if stated:
+        _show_choices({name: points_of(name) for name in x}, stated, y, notes, json=json)
+    elif len(x) == 1:
         _show(points_of(x[0]), x[0], y, notes, json=json)
     else:
         _compare({name: points_of(name) for name in x}, y, notes, json=json)
@@ -174,13 +189,8 @@ def _show(points: list[Point], x: str, y: str, notes: list[str], *, json: bool) 
 
 def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, json: bool) -> None:
     """Compare several columns by how they predict ``y``, over the models that have all of them."""
-    values = {column: {name: (across, up) for name, across, up in points} for column, points in columns_of.items()}
-    models = [name for name in next(iter(values.values())) if all(name in own for own in values.values())]
-    predicted = [next(iter(values.values()))[name][1] for name in models]
-    found = compare_predictors({column: [own[name][0] for name in models] for column, own in values.items()}, predicted)
-    left_out = len({name for own in values.values() for name in own}) - len(models)
-    if left_out:
-        notes = [f"note: {counted(left_out, 'model')} left out, because a metric is missing", *notes]
+    models, metrics, predicted, missing = _common(columns_of)
+    found, notes = compare_predictors(metrics, predicted), [*missing, *notes]
     if json:
         print_json({"y": y, "models": models, **asdict(found), "notes": notes})
         return
@@ -194,6 +204,45 @@ def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, js
         Table("Differences, over the same resampled models", columns("metrics", *MEASURES), between),
     )
     say(f"Bootstrap over models: {found.resamples:,} resamples, seed {found.seed}. It holds for models like these only.")
+    for line in notes:
+        say(line)
+
+
+def _common(
+    columns_of: dict[str, list[Point]],
+) -> tuple[list[str], dict[str, list[float]], list[float], list[str]]:
+    """The models that have all columns, the columns over them and what is predicted, and a note on the others."""
+    values = {column: {name: (across, up) for name, across, up in points} for column, points in columns_of.items()}
+    models = [name for name in next(iter(values.values())) if all(name in own for own in values.values())]
+    predicted = [next(iter(values.values()))[name][1] for name in models]
+    left_out = len({name for own in values.values() for name in own}) - len(models)
+    notes = [f"note: {counted(left_out, 'model')} left out, because a metric is missing"] * bool(left_out)
+    return models, {column: [own[name][0] for name in models] for column, own in values.items()}, predicted, notes
+
+
+def _show_choices(columns_of: dict[str, list[Point]], stated: list[float], y: str, notes: list[str], *, json: bool) -> None:
+    """R² over every choice of the models that have all columns, by its size, next to what is stated."""
+    models, metrics, predicted, missing = _common(columns_of)
+    found, notes = choices_of_models(metrics, predicted, stated), [*missing, *notes]
+    named = [", ".join(models[place] for place in each.nearest) for each in found]
+    if json:
+        rows = [{**asdict(each), "nearest": name} for each, name in zip(found, named, strict=True)]
+        print_json(
+            {"y": y, "models": models, "stated": dict(zip(metrics, stated, strict=True)), "choices": rows, "notes": notes}
+        )
+        return
+    heads = columns("models", "choices", *(f"{name} ({value:g} stated)" for name, value in zip(metrics, stated, strict=True)))
+    table = Table(
+        f"R² of a line with {y}: of the choice nearest to what is stated, and [smallest, largest] of all choices of this size",
+        heads,
+        tuple((each.size, each.choices, *(f"{at:.3f} [{low:.2f}, {high:.2f}]" for at, low, high in each.r2)) for each in found),
+    )
+    nearest_of = Table(
+        "",
+        columns("models", "nearest choice", folds=("nearest choice",)),
+        tuple((each.size, name) for each, name in zip(found, named, strict=True)),
+    )
+    show(table, nearest_of)
     for line in notes:
         say(line)
 

@@ -89,9 +89,8 @@ def _report(made: importing.Imported) -> None:
         if held.planned > held.tasks:
             echo(f"  {held.planned - held.tasks:,} of the {held.planned:,} planned tasks have no trajectory and are left out")
         return
-    unit, what = ("step", "an answer") if made.kind == "steps" else ("task", "an outcome")
-    have = "has" if made.answered == 1 else "have"
-    echo(f"{made.directory}: {made.answered:,} of {counted(made.units, unit)} {have} {what}, format {made.format}")
+    have = f"{'has' if made.answered == 1 else 'have'} {made.kind.recorded}"
+    echo(f"{made.directory}: {made.answered:,} of {counted(made.units, made.kind.unit)} {have}, format {made.format}")
     if made.answered < made.units:
         echo(f"  missing: {made.units - made.answered:,}")
     if made.read is not None:

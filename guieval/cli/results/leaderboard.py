@@ -79,9 +79,9 @@ def leaderboard(
 
 def _list_references() -> None:
     rows = (
-        (table.name, table.source, len(table.rows), ", ".join(column.name for column in table.columns), table.caption)
+        (table.name, table.source, len(table.rows), ", ".join(table.names), table.caption)
         for table in map(get_results, list_results())
     )
     words = ("source", "columns", "shows")
-    heads = columns("table", "source", "models", "columns", "shows", folds=words, spare=("shows", "models"))
+    heads = columns("table", "source", "rows", "columns", "shows", folds=words, spare=("shows", "rows"))
     show(Table("", heads, tuple(rows)), full="A wider terminal shows all.")

@@ -32,14 +32,19 @@ def plot(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="horizon: ratio (default), step, length or ratio-step. actions: action (default), app, length, ..."),
+        typer.Option(
+            help="horizon: ratio (default), step, length or ratio-step. actions: action (default), app, ... study: setting."
+        ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="matrix: exact (default), type, progress or success.")] = None,
     table: Annotated[
-        str | None, typer.Option(help="reliability: table, see `guieval leaderboard --list-references`, or a .yaml path.")
+        list[str] | None,
+        typer.Option(
+            help="reliability: table, see `guieval leaderboard --list-references`, or a .yaml path; several are joined."
+        ),
     ] = None,
-    x: Annotated[list[str] | None, typer.Option(help="reliability: column of a static metric; may be repeated.")] = None,
-    y: Annotated[str | None, typer.Option(help="reliability: column of the live one.")] = None,
+    x: Annotated[list[str] | None, typer.Option(help="reliability: static columns, may be repeated. study: setting.")] = None,
+    y: Annotated[list[str] | None, typer.Option(help="reliability: live columns. study: metric, or gpu_hours.")] = None,
     degree: Annotated[int | None, typer.Option(min=1, max=3, help="reliability: of the curve (default 1, a line).")] = None,
     cost: Annotated[
         bool | None, typer.Option("--cost", help="pareto: cost instead of tokens, at the prices that the runs recorded.")

@@ -13,7 +13,7 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
 from guieval.errors import refuse
-from guieval.history.modes import Kind
+from guieval.history.modes import Kind, Mode
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import paired_runs, rounds_of, several_runs
 from guieval.reports.trajectories.reading import read_online
@@ -42,13 +42,13 @@ def report(
     """Write a folder that shows every step of a run: open its index.html in any browser, no server or network needed."""
     runs = several_runs([run], rollouts=True)
     pairs = [(each, None) for each in runs] if against is None else paired_runs(run, against, rollouts=True)
-    if all(_kind(each) == "tasks" for each, _ in pairs):
+    if all(_mode(each).is_over("tasks") for each, _ in pairs):
         given = {"against": against, "protocol": protocol, "data": data, "adapter": adapter}
         refuse(given, "does not apply to an online run, whose report shows its own trajectories")
     for each, other in pairs:
         folder = each / "report" if out is None else out if len(pairs) == 1 else out / each.name
         how = _How(other, protocol or (), data, adapter, images=not no_images, small=small_images)
-        _WRITE[_kind(each)](each, folder, how)
+        _mode(each).of_kind(_WRITE)(each, folder, how)
 
 
 class _How(NamedTuple):
@@ -60,8 +60,8 @@ class _How(NamedTuple):
     small: bool
 
 
-def _kind(directory: Path) -> Kind:
-    return RunFolder(rounds_of(directory)[0]).kind
+def _mode(directory: Path) -> Mode:
+    return RunFolder(rounds_of(directory)[0]).manifest.mode
 
 
 def _write_tasks(run: Path, folder: Path, how: _How) -> None:

@@ -100,7 +100,7 @@ def _print(
         answered = open_answers()
         file = None if disagreements is None else apart(disagreements, place, list(opened))
         judged = judge_answers(answered, names or None)
-        incomplete, values = _PRINT[answered.mode.kind](judged, place, choice, by, file, several=_several(names), json=json)
+        incomplete, values = answered.mode.of_kind(_PRINT)(judged, place, choice, by, file, several=_several(names), json=json)
         plain.append({"directory": place, **values})
         if incomplete:
             unfinished |= _print_unfinished(place, err=json)

@@ -16,6 +16,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.running.perform import perform
+from guieval.cli.running.study import show_plan
 from guieval.cli.settings import RUN, Given, path_argument, path_option
 from guieval.cli.tables import echo, say, show
 from guieval.data.doctor.counts import counted
@@ -24,7 +25,7 @@ from guieval.reports.campaign import planned_campaign, written_board
 from guieval.reports.exchange.exported import slug
 from guieval.reports.leaderboards.formats import board_tables
 from guieval.reports.tables.table import Number, Row, Table, bare, columns
-from guieval.running.campaign import Campaign, PlannedRun
+from guieval.running.campaign import Campaign, PlannedRun, staged, trainings_of
 from guieval.running.costs import amount
 from guieval.running.engine_choice import LOADING
 from guieval.running.estimate import Estimate, estimates, of_jobs, side_by_side, without_servers
@@ -54,16 +55,20 @@ def campaign(
     """Run every model on every benchmark in every mode with every seed of a file; print one leaderboard and one comparison.
 
     The same command continues a campaign that was stopped. Cost, time and the smallest detectable difference are estimated
-    first.
+    first. With `train`, each training of the file comes first, then its evaluations.
     """
     read, folder, runs = planned_campaign(file, out, override or [], only or (), settings)
+    trainings = trainings_of(runs)
     if parallel > 1 and not dry_run:
         _refuse_loading(runs)
     configs = [(run.config, run.directory) for run in runs]
-    sized = without_servers(configs) if dry_run else of_jobs(resolve_jobs(configs, root=folder))
+    early = dry_run or any(training.state != "finished" for training in trainings)
+    sized = without_servers(configs) if early else of_jobs(resolve_jobs(configs, root=folder))
     found = estimates(sized, pace=pace, disagreement=read.disagreement, icc=read.icc)
     models = {run.directory: run.model for run in runs}
-    _print_estimates(found, [models[each.directory] for each in sized], parallel, whole=dry_run)
+    if trainings:
+        show_plan(trainings, runs, {each.directory: own for each, own in zip(sized, found, strict=True)})
+    _print_estimates(found, [models[each.directory] for each in sized], parallel, whole=dry_run and not trainings)
     if dry_run:
         say("nothing was sent, and nothing was written")
         return
@@ -82,11 +87,14 @@ def campaign(
             raise typer.Exit(max(1, *failed.values()))
         return
     board = partial(_print_board, read, runs, folder, anyway)
-    perform(configs, fresh=False, quiet=quiet, root=folder, resume=resume, show=lambda _: board())
+    stages = staged(runs, say) if trainings else None
+    perform(configs, fresh=False, quiet=quiet, root=folder, resume=resume, stages=stages, show=lambda _: board())
 
 
 def _refuse_loading(runs: Sequence[PlannedRun]) -> None:
     for run in runs:
+        if run.training is not None:
+            raise UsageError("--parallel is for servers that are already up, and trainings need these GPUs: use --only")
         if run.config.server.engine in LOADING:
             loads = f"engine {run.config.server.engine!r} of {run.model} loads a model on this machine"
             raise UsageError(f"--parallel is for servers that are already up, and {loads}")
@@ -110,8 +118,12 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
     priceless = dict.fromkeys(each.config.model.name for each in found if each.forecast and each.forecast.price is None)
     if priceless:
         say(f"price:    none is known of {', '.join(priceless)} (--prices FILE)")
-    without = [each.config.data for each in found if each.missing_data]
-    if missing := dict.fromkeys(data.folder or f"the data of {data.bench}" for data in without):
+    without = [each.config for each in found if each.missing_data]
+    down = dict.fromkeys(each.data.bench for each in without if not kind_of(each).needs_data(each))
+    if down:
+        say(f"server:   of {', '.join(down)} does not answer, so the tasks and their time are not known")
+    data = [each.data for each in without if kind_of(each).needs_data(each)]
+    if missing := dict.fromkeys(each.folder or f"the data of {each.bench}" for each in data):
         say(f"data:     not found: {', '.join(missing)}; tokens and cost are not known, and the steps are published numbers")
     say(f"time:     {_time(found, models, parallel)}")
     costs: dict[str, float] = {}
@@ -227,7 +239,11 @@ def _side_by_side(words: Sequence[str], folder: Path, runs: Sequence[PlannedRun]
 
 
 def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anyway: bool) -> None:
-    """Print the leaderboard and the comparison; the leaderboard is written beside the runs."""
+    """Print the leaderboard and the comparison, or the table of trainings; the leaderboard is written next to the runs."""
     board, against_first = written_board(read, runs, folder, anyway=anyway)
-    if board is not None:
+    if any(run.training is not None for run in runs):
+        from guieval.reports.study import study_table
+
+        show(study_table(read, runs, folder, anyway=anyway))
+    elif board is not None:
         show(*board_tables(board, brief=True), against_first)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from guieval.cli.tables import say
-from guieval.history.modes import Kind
+from guieval.history.modes import Kind, Mode
 from guieval.journal import RunFolder
 from guieval.reports.console import Run, report_tables, warning_lines
 from guieval.reports.online_tables import online_tables
@@ -38,9 +38,9 @@ SHOWN: Mapping[Kind, Shown] = {
 }
 
 
-def show_all(runs: Sequence[tuple[Kind, Run]], show: Callable[..., None]) -> None:
+def show_all(runs: Sequence[tuple[Mode, Run]], show: Callable[..., None]) -> None:
     """Print the tables of runs, kind by kind, and what to know of their metrics."""
-    of_kinds = [(shown, [run for each, run in runs if each == kind]) for kind, shown in SHOWN.items()]
+    of_kinds = [(shown, [run for mode, run in runs if mode.is_over(kind)]) for kind, shown in SHOWN.items()]
     show(*(table for shown, own in of_kinds if own for table in shown.tables(own)))
     for shown, own in of_kinds:
         for line in shown.warnings(own):

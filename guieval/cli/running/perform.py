@@ -6,7 +6,7 @@ import shlex
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from guieval.data.overlays import describe_overlay
 from guieval.engines import describe_endpoint
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import GuievalError, harmless
+from guieval.history.modes import get_mode
 from guieval.journal import RunFolder, is_run
 from guieval.journal.repeats import FOLDER
 from guieval.journal.run_files import setup_line
@@ -32,6 +33,7 @@ from guieval.running.forecast import forecast
 from guieval.running.progress.dashboard import PLAIN_SECONDS, Dashboard
 from guieval.running.progress.display import Cost, Display, RunDisplay, Waited
 from guieval.running.resume.trust import resume_command
+from guieval.running.trainings import TrainingStopped
 from guieval.scoring.score import summary_of_runs
 from guieval.settings import RunConfig
 
@@ -101,44 +103,57 @@ def perform(
     accept: bool = False,
     root: Path | None = None,
     resume: str | None = None,
+    stages: Iterable[list[tuple[RunConfig, Path]]] | None = None,
     first: Callable[[], None] = lambda: None,
     show: Callable[[list[Result]], None],
 ) -> None:
     """Do runs one after the other, then print their results (with ``show``) and the command to continue.
 
     ``root`` is the folder that contains all runs, if their directories do not determine it, and ``resume`` the command that
-    continues them, by default ``guieval run --resume``. The other arguments are those of
+    continues them, by default ``guieval run --resume``. ``stages`` are the runs in groups, of which each is begun once the one
+    before is complete, and may need work before it, as a training. The other arguments are those of
     :func:`guieval.running.execute.execute`, the exit codes those of ``guieval run``.
     """
     directories = [directory for _, directory in configs]
     root = root or common_folder(directories)
     resume = resume or resume_command(root, [config for config, _ in configs])
-    jobs = resolve_jobs(configs, root=root, accept_changes=accept)
-    directories = [job.directory for job in jobs]
-    results: list[Result] = []
+    left, results = list(directories), list[Result]()
+    directories = []
     try:
-        for result in execute(jobs, fresh=fresh, display=Terminal(quiet=quiet), first=first):
-            results.append(result)
+        for group in [configs] if stages is None else stages:
+            jobs = resolve_jobs(group, root=root, accept_changes=accept)
+            directories += [job.directory for job in jobs]
+            left = left[len(group) :]
+            for result in execute(jobs, fresh=fresh, display=Terminal(quiet=quiet), first=first):
+                results.append(result)
+            if len(results) < len(directories) or not all(result.complete for result in results):
+                break
     except ServerFailure as failure:  # what was answered is kept, and another server can go on with it
         if results:
             show(results)
         print_failure(failure)
         if results:
-            _finish(results, directories, root, resume)
+            _finish(results, [*directories, *left], root, resume)
         else:
             echo(f"resume:   {resume}")
         raise typer.Exit(1) from None
+    except TrainingStopped as stopped:
+        if results:
+            show(results)
+        say(f"stopped:  {stopped}")
+        echo(f"resume:   {resume}")
+        raise typer.Exit(130 if stopped.code == 130 else 1) from None
     except GuievalError:
         if results:
             show(results)
             _print_problems(results)
         raise
     except KeyboardInterrupt:  # while no run was under way
-        if any(map(is_run, directories)):
+        if any(map(is_run, directories)) or stages is not None:
             echo(f"resume:   {resume}")
         raise
     show(results)
-    _finish(results, directories, root, resume)
+    _finish(results, [*directories, *left], root, resume)
 
 
 def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
@@ -156,7 +171,7 @@ def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
 def print_results(results: list[Result], *, json: bool) -> None:
     """Print the tables of the runs, or their metrics as JSON, and what a reader should know beside them."""
     groups = repeated(results)
-    shown = [(own[0].kind.name, _run(own)) for own in groups]
+    shown = [(get_mode(own[0].config.history.mode), _run(own)) for own in groups]
     if json:
         plain = [{**_plain(own), **report_json(run.summary)} for own, (_, run) in zip(groups, shown, strict=True)]
         print_json({"runs": plain})

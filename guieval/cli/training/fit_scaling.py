@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from guieval.analysis.scaling import ScalingFit, ScalingSeries, read_scaling_table
+from guieval.analysis.scaling import ScalingFit, ScalingSeries
 from guieval.analysis.scaling import fit_scaling as fit
+from guieval.analysis.trained import read_scaling_series
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
@@ -20,11 +21,17 @@ from guieval.reports.tables.table import Table, columns
 
 
 def fit_scaling(
-    file: Annotated[Path, path_argument("CSV", "A line for each trained model, with a header.")],
+    file: Annotated[Path, path_argument("PATH", "Folder of a campaign, or of trainings; or a CSV file of them.")],
     form: Annotated[str, typer.Option(help="log-linear: y = a + b log2 x; exponential: y = A + B e^(kx).")] = "log-linear",
-    x: Annotated[str | None, typer.Option(help="Column of sizes (default: the first).")] = None,
-    y: Annotated[str | None, typer.Option(help="Column of values (default: the next).")] = None,
-    by: Annotated[str | None, typer.Option(help="Column that names the series; each series gets its own fit.")] = None,
+    x: Annotated[
+        str | None,
+        typer.Option(help="Column or setting of sizes (default: the first)."),
+    ] = None,
+    y: Annotated[str | None, typer.Option(help="Column or metric (default: the next, or the first metric).")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Column or setting that names the series; each gets its own fit."),
+    ] = None,
     unit: Annotated[float, typer.Option(help="exponential: the unit of x, e.g. 1000.")] = 1.0,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     out: Annotated[Path | None, path_option("Picture to write: .pdf, .svg or .png.")] = None,
@@ -40,7 +47,7 @@ def fit_scaling(
     if out is not None:
         check_file(out)
     found: list[tuple[ScalingSeries, ScalingFit]] = []
-    series = read_scaling_table(file, x, y, by)
+    series = read_scaling_series(file, x, y, by)
     for each in series:
         scaled = replace(each, sizes=tuple(size / unit for size in each.sizes))
         try:
@@ -62,6 +69,11 @@ def fit_scaling(
 
 
 def _show(name: str, law: ScalingFit) -> None:
+    if law.deviation is None:
+        exact = tuple((name, f"{each.value:.5g}") for name, each in law.coefficients.items())
+        note = f"{law.n} points determine these {law.n} coefficients exactly: no interval and no R²"
+        show(Table(f"{name}: {law.formula()}", columns("coefficient", "value"), exact, (note,)))
+        return
     rows = (
         (name, f"{each.value:.5g}", f"{each.standard_error:.2g}", f"{each.low:.5g} to {each.high:.5g}")
         for name, each in law.coefficients.items()

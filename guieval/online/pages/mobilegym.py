@@ -29,7 +29,7 @@ from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, 
 from guieval.online.pages.browser import Browser, first_line, require_playwright
 from guieval.online.servers.foreign_screenshots import checked_screenshot
 from guieval.online.servers.service import Service, checked_address, look_up
-from guieval.steps import Score
+from guieval.steps import SEVERAL, Score
 
 NAME = "MobileGym's page"
 EXAMPLE = "http://127.0.0.1:4173"
@@ -99,7 +99,7 @@ class MobileGym(ABCEnvironment):
             EnvironmentTask(
                 name,
                 self.max_steps or budgets.get_max_steps(kind()),
-                groups={"suite": name.partition(".")[0], "difficulty": str(kind.difficulty), "apps": " ".join(kind.apps)},
+                groups={"suite": name.partition(".")[0], "difficulty": str(kind.difficulty), "apps": SEVERAL.join(kind.apps)},
             )
             for name, kind in self.kinds.items()
         )

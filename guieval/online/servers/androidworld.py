@@ -9,23 +9,45 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from guieval import actions as act
+from guieval.data.files import read_text
 from guieval.data.plugin_options import at_least, seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest
 from guieval.online.contract import ABCDevice, EnvironmentTask, Observation
-from guieval.online.servers.androidworld_budgets import BUDGETS, COMPLEXITIES
 from guieval.online.servers.pixels import pixel
 from guieval.online.servers.server_device import ServedEnvironment, ServerDevice
 from guieval.online.servers.service import Servers, Service, look_up
-from guieval.steps import Score
+from guieval.steps import SEVERAL, Score
 
 NAME = "the AndroidWorld server"
 EXAMPLE = "http://127.0.0.1:5000"
 START = "start it with `docker run --privileged -p 5000:5000 android_world:latest`"
+
+
+class TaskType(NamedTuple):
+    """What AndroidWorld says about a type of task, and its server does not."""
+
+    complexity: float
+    difficulty: str
+    tags: tuple[str, ...]
+
+    @property
+    def budget(self) -> int:
+        """The most steps, as in its ``_allocate_step_budget``."""
+        return int(10 * self.complexity)
+
+
+@cache
+def task_types() -> dict[str, TaskType]:
+    """The 116 types of ``androidworld_tasks.txt``, which names its source, by name."""
+    lines = read_text(Path(__file__).with_name("androidworld_tasks.txt")).splitlines()
+    rows = (line.split() for line in lines if not line.startswith("#"))
+    return {name: TaskType(float(complexity), difficulty, tuple(tags)) for name, complexity, difficulty, *tags in rows}
 
 
 class AndroidWorld(ServedEnvironment):
@@ -33,7 +55,7 @@ class AndroidWorld(ServedEnvironment):
 
     A seed chooses one of a type's instances: its number modulo theirs. With ``combinations`` above 0, the suite is drawn again:
     so many instances of each type of ``family``, from ``suite_seed``; otherwise it is as the server drew it. A task may take
-    AndroidWorld's own number of steps (:mod:`guieval.online.servers.androidworld_budgets`), or ``max_steps`` if that is given.
+    AndroidWorld's own number of steps (:func:`task_types`), or ``max_steps`` if that is given.
     Before the server waits for the screen to stand still, ``settle`` seconds pass after a reset and ``wait`` after actions.
     """
 
@@ -68,17 +90,19 @@ class AndroidWorld(ServedEnvironment):
         return f"androidworld-{suite}-{len(self._types)}types"
 
     def tasks(self) -> Sequence[EnvironmentTask]:
-        return tuple(EnvironmentTask(kind, self._budget(kind), complexity=COMPLEXITIES.get(kind)) for kind in self._types)
+        return tuple(self._task(name, task_types().get(name)) for name in self._types)
 
-    def _budget(self, kind: str) -> int:
-        if self.max_steps is not None:
-            return self.max_steps
-        if kind not in BUDGETS:
+    def _task(self, name: str, known: TaskType | None) -> EnvironmentTask:
+        if known is None and self.max_steps is None:
             raise UsageError(
-                f"the step budget of AndroidWorld's task {kind!r} is not known{nearest(kind, BUDGETS)}; "
+                f"the step budget of AndroidWorld's task {name!r} is not known{nearest(name, task_types())}; "
                 "give one for all tasks: --set bench_options.max_steps=30"
             )
-        return BUDGETS[kind]
+        if known is None:  # of another family
+            return EnvironmentTask(name, self.max_steps or 0)
+        groups = {"difficulty": known.difficulty, "tags": SEVERAL.join(known.tags or ("untagged",))}
+        steps = known.budget if self.max_steps is None else self.max_steps
+        return EnvironmentTask(name, steps, groups=groups, complexity=known.complexity)
 
     @cached_property
     def _types(self) -> list[str]:

@@ -20,7 +20,7 @@ from guieval.online.servers.androidworld import android_action
 from guieval.online.servers.pixels import pixel
 from guieval.online.servers.server_device import ServedEnvironment, ServerDevice
 from guieval.online.servers.service import Servers, Service, look_up
-from guieval.steps import Score
+from guieval.steps import SEVERAL, Score
 
 NAME = "the MobileWorld server"
 EXAMPLE = "http://127.0.0.1:6800"
@@ -68,7 +68,7 @@ class MobileWorld(ServedEnvironment):
         if not named:
             raise service.wrong("/task/list", content, "at least one task")
         return tuple(
-            EnvironmentTask(name, self.max_steps, groups={"tags": " ".join(tags), "apps": " ".join(apps)})
+            EnvironmentTask(name, self.max_steps, groups={"tags": SEVERAL.join(tags), "apps": SEVERAL.join(apps)})
             for name, tags, apps in named
             if TOOLS not in tags
         )

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from guieval.engines.http.bounded_json import TooLarge, read_json, read_with_pictures
 from guieval.engines.http.chat_answers import MAX_REPLY_BYTES, TryAgain
 from guieval.engines.http.connections import Connections
-from guieval.errors import EnvironmentFailure, FatalEngineError, UsageError, one_line
+from guieval.errors import EnvironmentFailure, FatalEngineError, NoServer, UsageError, one_line
 
 if TYPE_CHECKING:
     import aiohttp
@@ -171,7 +171,7 @@ def why(error: BaseException) -> str:
 def look_up(name: str, address: str, question: Callable[[Service], Awaitable[_Result]], start: str) -> _Result:
     """The server's answer to ``question``, asked from code that is not asynchronous, in an event loop or outside of one.
 
-    Raises :class:`UsageError`, ending with how to ``start`` the server, if it fails.
+    Raises :class:`NoServer`, ending with how to ``start`` the server, if it fails.
     """
 
     async def asked() -> _Result:
@@ -185,6 +185,6 @@ def look_up(name: str, address: str, question: Callable[[Service], Awaitable[_Re
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(asyncio.run, asked()).result()
     except EnvironmentFailure as failure:
-        raise UsageError(f"{failure}; {start}") from None
+        raise NoServer(f"{failure}; {start}") from None
     except TimeoutError:
-        raise UsageError(f"{name} does not answer at {address} within {LISTING_SECONDS:g} s; {start}") from None
+        raise NoServer(f"{name} does not answer at {address} within {LISTING_SECONDS:g} s; {start}") from None

@@ -16,6 +16,7 @@ from guieval.actions import action_from_json
 from guieval.data.files import becoming, read_bytes
 from guieval.data.names import path_inside
 from guieval.errors import DataError, JournalError, UsageError, first_problem
+from guieval.history.modes import MODES
 from guieval.journal import Journal
 from guieval.journal.run_files import Manifest
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, TrajectoryStep
@@ -66,7 +67,7 @@ def make_run(source: Path, out: Path) -> ReadTrajectories:
     plan = {each.part.key: range(1) for each in read}
     try:
         with becoming(out) as partial:
-            with Journal(partial, "tasks") as journal:
+            with Journal(partial, MODES["online"]) as journal:
                 journal.start(manifest.to_json(), plan)
                 for record in records.values():
                     journal.append(record)
@@ -104,7 +105,7 @@ def _manifest(read: _Read) -> Manifest:
         manifest = Manifest.of(read.part.manifest)
     except ValidationError as error:
         raise _damaged(read.path, error) from None
-    if manifest.mode.kind != "tasks":
+    if not manifest.mode.is_over("tasks"):
         name = manifest.recorded_mode.name
         raise DataError(f"{read.path}, field extra.{RUN}.manifest.mode.name: expected 'online', got {name!r:.80}")
     return manifest

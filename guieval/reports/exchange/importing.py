@@ -28,7 +28,7 @@ from guieval.data.shipped import __version__
 from guieval.errors import DataError, JournalError, UsageError, known_name, nearest
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.evaluation.table.online import ENVIRONMENT
-from guieval.history.modes import MODES, get_mode
+from guieval.history.modes import MODES
 from guieval.journal import SCHEMA, Journal, plan_rows, refuse_nested
 from guieval.journal.run_files import RecordedImport
 from guieval.journal.setup import Setup
@@ -41,6 +41,7 @@ from guieval.reports.exchange.osworld import is_osworld, osworld_tasks, write_tr
 from guieval.reports.exchange.predictions import FORMATS, Predictions, detect_format, get_format, read_predictions
 from guieval.reports.exchange.predictions.predicted import Predicted, PredictedTask
 from guieval.reports.exchange.webarena_verified.judge import PACKAGE, Judge, outcome_of, version_of
+from guieval.running.kinds import RunKind, kind_of_mode
 from guieval.running.resume.identity import digest
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.settings.given import AnyPath, OneOrMore, every, one_path
@@ -79,7 +80,7 @@ class Imported:
     benchmark: str
     units: int
     answered: int
-    kind: str = "steps"
+    kind: RunKind
     notes: tuple[str, ...] = ()
     read: Predictions | None = None
     trajectories: ReadTrajectories | None = None
@@ -434,7 +435,7 @@ def _of_folder(
         if name is not None:
             raise UsageError(f"--name is not for the format {ATIF}, whose files name the model")
         made = make_run(source, out)
-        return Imported(out, ATIF, "", made.planned, made.tasks, "tasks", trajectories=made)
+        return Imported(out, ATIF, "", made.planned, made.tasks, kind_of_mode("online"), trajectories=made)
     about = RecordedImport(format=chosen, source=source.name)
     if chosen == OSWORLD:
         found = list(osworld_tasks(source))
@@ -528,12 +529,11 @@ def _manifest(run: _Run) -> dict[str, Any]:
 
 def _write(out: Path, run: _Run) -> Imported:
     """Write the run directory; it is there when it is whole, and not before."""
-    kind = get_mode(run.mode).kind
     answered: Counter[bool] = Counter()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with becoming(out) as partial:
-            with Journal(partial, kind) as journal:
+            with Journal(partial, MODES[run.mode]) as journal:
                 journal.start(_manifest(run), run.plan, run.refs, run.content.types)
                 for record in run.records:
                     journal.append(record)
@@ -543,4 +543,5 @@ def _write(out: Path, run: _Run) -> Imported:
     except OSError as error:
         raise JournalError(f"cannot write to {str(error.filename or out)!r}: {error.strerror}") from None
     planned = sum(map(len, run.plan.values()))
-    return Imported(out, run.imported.format, run.benchmark, planned, answered[True], kind, tuple(run.imported.notes))
+    about = run.imported.format, run.benchmark
+    return Imported(out, *about, planned, answered[True], kind_of_mode(run.mode), tuple(run.imported.notes))

@@ -103,7 +103,7 @@ def _header(run: Exported, summaries: Sequence[Mapping[str, Any]], usages: Seque
 def _completed(run: Exported) -> str:
     """When the last answer was recorded, by the date of the journal; the viewer of Inspect computes a duration from it."""
     created = datetime.fromisoformat(run.manifest.created)
-    written = journal_file(run.source, run.manifest.mode.kind).stat().st_mtime
+    written = journal_file(run.source).stat().st_mtime
     return max(created, datetime.fromtimestamp(int(written), UTC)).isoformat()
 
 

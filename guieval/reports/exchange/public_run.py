@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.files import read_text
-from guieval.journal import JOURNALS, SCHEMA, RunFolder, journal_file
+from guieval.journal import SCHEMA, RunFolder, journal_file
 from guieval.journal.directory import EPISODES, MANIFEST
 from guieval.journal.lines import write_line
 from guieval.online.trajectory import TRAJECTORIES, TrajectoryStep, read_trajectories
@@ -45,7 +45,7 @@ def public_copy(run: Exported, folder: Path) -> Exported:
         _write_json(target / EPISODES, in_strings(plan, shortener.known))
     opened = RunFolder(directory)
     compact = journal_file(directory).suffix == ".packed"
-    with (target / JOURNALS[opened.kind][compact]).open("wb") as stream:
+    with journal_file(target, opened.manifest.mode, compact=compact).open("wb") as stream:
         for record in opened.records:
             stream.write(write_line(_public_record(record, shortener), compact=compact))
     if (directory / TRAJECTORIES).is_file():

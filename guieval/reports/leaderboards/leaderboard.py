@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -225,10 +226,13 @@ def leaderboard(
     _rank(models, cells)
     columns = tuple(dict.fromkeys(column for own in cells for column in own))
     rows = tuple(_rows(models, cells, columns))
+    notes_of_runs = list(_notes(models, rows, columns))
+    means = list(_means(references, columns))
+    columns, rows = (*columns, *(mean.column for mean in means)), tuple(_with_means(row, means) for row in rows)
     left_out = [run.directory for own in scored for run in own if not run.columns.answered]
     notes = [f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out]
     notes += [f"unlike labels, ranked anyway: {each}" for each in unlike]
-    notes += _notes(models, rows, columns)
+    notes += notes_of_runs
     published: list[ReferenceRow] = []
     reproductions: list[Reproduction] = []
     for table in references:
@@ -265,6 +269,81 @@ def arranged(board: Board, metrics: str | None = None, sort: str | None = None) 
         references=tuple(replace(row, values=kept(row.values)) for row in board.references if any(kept(row.values))),
         reproductions=tuple(reproduction for reproduction in board.reproductions if reproduction.column in columns),
     )
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """A mean over benchmarks, and the places of the columns that it is of."""
+
+    column: BoardColumn
+    parts: tuple[int, ...]
+
+
+def _means(references: Sequence[ResultTable], columns: Sequence[BoardColumn]) -> Iterator[_Mean]:
+    """The means over benchmarks that published tables print and the board has all parts of, each over one set of steps."""
+    seen: set[tuple[int, ...]] = set()
+    for published in (column for table in references for column in table.columns if column.mean_over):
+        of = [
+            [
+                place
+                for place, column in enumerate(columns)
+                if (column.benchmark, column.protocol, column.metric) == (benchmark, published.protocol, metric)
+            ]
+            for benchmark, metric in published.mean_over.items()
+        ]
+        places = tuple(same[0] for same in of if len(same) == 1)
+        if len(places) < len(of) or places in seen:
+            continue
+        seen.add(places)
+        parts = [columns[place] for place in places]
+        steps = sha256("".join(part.steps for part in parts).encode()).hexdigest()[:12]
+        mean = replace(
+            parts[0],
+            benchmark=_benchmarks(published) or "",
+            steps=steps,
+            metric=published.metric or published.title,
+            of=f"benchmarks with equal weights ({', '.join(f'{part.metric} on {part.benchmark}' for part in parts)})",
+            selection="",
+            step_count=sum(part.step_count for part in parts),
+            episode_count=sum(part.episode_count for part in parts),
+            published_set=None,
+        )
+        yield _Mean(mean, places)
+
+
+def _benchmarks(published: PublishedColumn) -> str | None:
+    """What a board calls that which a published column is over."""
+    return f"mean over {', '.join(published.mean_over)}" if published.mean_over else published.benchmark
+
+
+def _with_means(row: BoardRow, means: Sequence[_Mean]) -> BoardRow:
+    """The row with a cell for each mean of which it has all parts.
+
+    The benchmarks' numbers are independent, so the interval's distances from the mean are those of the parts, by Pythagoras and
+    divided by their number (G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures", 2008).
+    """
+    found: list[Cell | None] = []
+    for mean in means:
+        cells = [cell for place in mean.parts if (cell := row.cells[place]) is not None and cell.measured.value is not None]
+        parts = [cell.measured for cell in cells]
+        values = [part.value for part in parts if part.value is not None]
+        if len(values) < len(mean.parts):
+            found.append(None)
+            continue
+        value = math.fsum(values) / len(values)
+        ends = [part.interval for part in parts if part.interval is not None]
+        interval = None
+        if len(ends) == len(parts):
+            below = math.hypot(*(at - each.low for at, each in zip(values, ends, strict=True))) / len(values)
+            above = math.hypot(*(each.high - at for at, each in zip(values, ends, strict=True))) / len(values)
+            interval = replace(ends[0], low=max(0.0, value - below), high=min(1.0, value + above))
+        n, missing = sum(part.n for part in parts), sum(part.missing for part in parts)
+        measured = Measured(value, n, of=parts[0].of, missing=missing, interval=interval, unit=parts[0].unit)
+        known = {cell.published_steps for cell in cells}
+        directories = ", ".join(dict.fromkeys(cell.directory for cell in cells))
+        held = False if False in known else None if None in known else True
+        found.append(Cell(measured, None, None, {}, directory=directories, published_steps=held))
+    return replace(row, cells=(*row.cells, *found))
 
 
 def _merit(cell: Cell | None) -> float:
@@ -487,7 +566,8 @@ def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[
         (there, here, published)
         for there, published in enumerate(table.columns)
         for here, column in enumerate(columns)
-        if (published.benchmark, published.protocol, published.metric) == (column.benchmark, column.protocol, column.metric)
+        if (_benchmarks(published), published.protocol, published.metric) == (column.benchmark, column.protocol, column.metric)
+        and published.tasks in (None, column.episode_count)
     ]
 
 

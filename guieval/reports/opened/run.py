@@ -83,7 +83,9 @@ def open_run(path: Path | str, *, data: Path | str | None = None) -> OpenedRun |
     run = open_folder(directory if is_rollout(directory) else one_run(directory))
     for note in run.notes:
         _LOG.warning("%s: %s", directory, note)
-    return _OPENED[run.kind](run, directory if run.further else run.directory, None if data is None else Path(data))
+    return run.manifest.mode.of_kind(_OPENED)(
+        run, directory if run.further else run.directory, None if data is None else Path(data)
+    )
 
 
 @dataclass(frozen=True, eq=False)

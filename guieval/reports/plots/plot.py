@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from guieval.analysis.trained import points, trained_models, training_folders
 from guieval.analysis.training_curves import training_curves
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, harmless, known_name, nearest
@@ -21,13 +22,14 @@ from guieval.metrics.columns import RunColumns
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.repeats import measured
 from guieval.metrics.sampling import Sampled, sampled
-from guieval.reports.leaderboards.published_results import ResultTable, get_results
+from guieval.reports.leaderboards.published_results import Joined, joined
 from guieval.reports.plots.breakdowns import bars, between, horizon, ordered
 from guieval.reports.plots.heat import Grid, heat
 from guieval.reports.plots.paper import WIDTHS, Width, check_file, write
 from guieval.reports.plots.pareto import Spent, on_front, pareto
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
+from guieval.reports.plots.scaling import against_setting
 from guieval.reports.plots.training import training
 from guieval.running.costs import COSTED_STEPS, Price, mean_spending, price_of_run, read_prices, spending
 from guieval.scoring.matrix import ALL, judge_run
@@ -55,14 +57,16 @@ KINDS = {
     "matrix": "heat map of protocols by runs, or by action types of one run",
     "pareto": "exact match against tokens per step or cost, with the front of the best",
     "reliability": "a table's static metrics against live success",
+    "study": "a metric or the GPU hours of trainings against a setting",
     "samples": "what several tries of a step are worth",
     "training": "curves of trainings over their optimiser steps",
 }
 _OF_RUNS = ("actions", "horizon", "matrix", "pareto", "samples")
 _OPTIONS = {
     **dict.fromkeys(("protocol", "sample-set", "subset"), _OF_RUNS),
-    **dict.fromkeys(("table", "x", "y", "degree"), ("reliability",)),
-    "by": ("actions", "horizon"),
+    **dict.fromkeys(("table", "degree"), ("reliability",)),
+    **dict.fromkeys(("x", "y"), ("reliability", "study")),
+    "by": ("actions", "horizon", "study"),
     "metric": ("matrix",),
     **dict.fromkeys(("cost", "prices"), ("pareto",)),
     "label": (*_OF_RUNS, "training"),
@@ -80,9 +84,9 @@ def plot(
     label: OneOrMore | None = None,
     by: str | None = None,
     metric: str | None = None,
-    table: str | None = None,
+    table: OneOrMore | None = None,
     x: OneOrMore | None = None,
-    y: str | None = None,
+    y: OneOrMore | None = None,
     degree: int | None = None,
     cost: bool | None = None,
     prices: AnyPath | None = None,
@@ -106,8 +110,10 @@ def plot(
         check_file(file)
     if kind == "training":
         drawn = _training(places, labels, wide)
+    elif kind == "study":
+        drawn = _study(places, every(x), every(y), by, wide)
     elif kind == "reliability":
-        drawn = _reliability(places, table, every(x), y, degree or 1, wide)
+        drawn = _reliability(places, every(table), every(x), every(y), degree or 1, wide)
     else:
         if not places:
             raise UsageError(f"{kind} is drawn of runs: name at least one run directory")
@@ -291,23 +297,43 @@ def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str
     return Drawn(samples(found, width=width), caption, found)
 
 
-def _reliability(runs: list[Path], table: str | None, x: Sequence[str], y: str | None, degree: int, width: Width) -> Drawn:
+def _reliability(
+    runs: list[Path], tables: Sequence[str], x: Sequence[str], y: Sequence[str], degree: int, width: Width
+) -> Drawn:
     if runs:
         raise UsageError("reliability is drawn of a table: name it with --table, without run directories")
-    if table is None or not x or y is None:
-        raise UsageError("reliability needs --table, at least one --x (a static metric) and --y (the live one)")
-    shown = get_results(table)
+    if not tables or not x or not y:
+        raise UsageError("reliability needs --table, at least one --x (a static metric) and one --y (a live one)")
+    shown = joined(tables)
     panels = []
-    for name in x:
-        points = shown.pairs(name, y)
-        across, up = [point[1] for point in points], [point[2] for point in points]
-        panels.append(Panel(_axis(shown, name), [point[0] for point in points], across, up))
-    drawn = reliability(panels, _axis(shown, y), degree, width)
-    caption = f"{', '.join(x)} against {y} of {shown.source}; least-squares curve of degree {degree}, Spearman's rho"
+    for live in y:
+        pairs = [shown.pairs(name, live) for name in x]
+        every_x = set.intersection(*({model for model, _, _ in points} for points in pairs))
+        for name, found in zip(x, pairs, strict=True):
+            points = [point for point in found if point[0] in every_x]
+            across, up = [point[1] for point in points], [point[2] for point in points]
+            panels.append(Panel(_axis(shown, name), [point[0] for point in points], across, up))
+    drawn = reliability(panels, [_axis(shown, live) for live in y], degree, width)
+    same = ", over the models that have all of them" * (len(x) > 1)
+    caption = (
+        f"{', '.join(x)} against {', '.join(y)} of {shown.source}{same}; least-squares curve of degree {degree}, Spearman's rho"
+    )
     return Drawn(drawn, caption, [asdict(panel) for panel in panels])
 
 
+def _study(folders: Sequence[Path], x: Sequence[str], y: Sequence[str], by: str | None, width: Width) -> Drawn:
+    if not folders:
+        raise UsageError("study is drawn of trainings: name the folder of a campaign with `train`, or one of trainings")
+    for option, names in {"--x": x, "--y": y}.items():
+        if len(names) > 1:
+            raise UsageError(f"{option} is given {len(names)} times: study has one of each")
+    models = [model for folder in folders for model in trained_models(folder)]
+    found = points(models, next(iter(x), None), next(iter(y), None), by)
+    return Drawn(against_setting(found, width), f"{found.y} against {found.x}, a point for each training", found._asdict())
+
+
 def _training(folders: Sequence[Path], labels: Sequence[str] | None, width: Width) -> Drawn:
+    folders = [each for folder in folders for each in training_folders(folder) or [folder]]
     if not folders:
         raise UsageError("training is drawn of trainings: name at least one folder that `guieval train` wrote")
     series = training_curves(folders, labels)
@@ -316,6 +342,6 @@ def _training(folders: Sequence[Path], labels: Sequence[str] | None, width: Widt
     return Drawn(training(series, width), caption, [asdict(each) for each in series])
 
 
-def _axis(table: ResultTable, name: str) -> str:
-    column = table.columns[table.index(name)]
+def _axis(tables: Joined, name: str) -> str:
+    column = tables.column(name)
     return f"{column.title} (%)" if "in %" in column.meaning else column.title

@@ -43,28 +43,34 @@ class Panel:
     y: Sequence[float]
 
 
-def reliability(panels: Sequence[Panel], words: str, degree: int = 1, width: Width = "column") -> Figure:
+def reliability(panels: Sequence[Panel], words: Sequence[str], degree: int = 1, width: Width = "column") -> Figure:
     """Every panel as a scatter plot with named points, the curve of ``degree``, and above it R², rho, its p-value and n.
 
-    ``words`` name the y axis, which all panels share and which starts at 0; x axes span only the points, because metrics
-    of static data lie in a narrow range. A wide figure has its panels side by side. Raises :class:`UsageError` for no panel,
-    a panel with fewer than three points, or with too few for the degree.
+    ``words`` name the y axes, of as many equal parts of the panels in order; an axis starts at 0 and is shared by its panels. x
+    axes span only the points, because metrics of static data lie in a narrow range. A wide figure has its panels side by side,
+    those of one y axis in a row if there are several. Raises :class:`UsageError` for no panel, a panel with fewer than three
+    points, or with too few for the degree.
     """
     if not panels:
         raise UsageError("there is nothing to draw")
     found = [correlate(panel.x, panel.y, degrees=(degree,)) for panel in panels]
     if too_few := next((panel for panel, each in zip(panels, found, strict=True) if not each.fits), None):
         raise UsageError(f"{len(too_few.x)} points ({too_few.words}) are too few for a curve of degree {degree}")
-    across = 1 if width == "column" else 2 if len(panels) in (2, 4) else min(len(panels), 3)  # four fill two rows
+    each = len(panels) // len(words)
+    across = 1 if width == "column" else 2 if each in (2, 4) else min(each, 3)  # four fill two rows
     down = -(-len(panels) // across)
     with drawing(width, 2.5 * down) as figure:
-        grid = figure.subplots(down, across, sharey=True, squeeze=False)
+        grid = figure.subplots(down, across, sharey=len(words) == 1 or "row", squeeze=False)
         drawn = list(zip(grid.flat, panels, found, strict=False))
         for axes in grid.flat[len(panels) :]:
             axes.remove()
         for axes, panel, correlation in drawn:
             _scatter(axes, panel, correlation)
-        figure.supylabel(words, fontsize=8)
+        if len(words) == 1:
+            figure.supylabel(words[0], fontsize=8)
+        else:
+            for place, axes in enumerate(grid[:, 0]):
+                axes.set_ylabel(words[place * across // each])
         figure.draw_without_rendering()  # only now are the axes where they will be
         for axes, panel, correlation in drawn:
             if len(panel.names) <= MOST_NAMES:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from guieval.analysis.scaling import ScalingFit, ScalingSeries
+from guieval.analysis.trained import GPU_HOURS, Points
 from guieval.errors import UsageError
 from guieval.reports.plots.paper import Width, drawing, label_axes, legend, looks
 
@@ -46,6 +47,31 @@ def scaling(fits: Sequence[tuple[ScalingSeries, ScalingFit]], x: str, width: Wid
         label_axes(axes, x, fits[0][0].y)
         if len(fits) > 1:
             legend(figure, handles, [series.name for series, _ in fits])
+    return figure
+
+
+def against_setting(found: Points, width: Width = "column") -> Figure:
+    """The points of trainings, joined in each series; settings that are not all numbers are places in their order."""
+    styles = looks(list(found.series))
+    values = [value for own in found.series.values() for value, _ in own]
+    places = list(dict.fromkeys(map(str, values)))
+    numbers = all(isinstance(value, int | float) for value in values)
+    with drawing(width, 2.2) as figure:
+        axes = figure.subplots()
+        handles = []
+        for name, own in found.series.items():
+            look = styles[name]
+            line = sorted((value if numbers else places.index(str(value)), y) for value, y in own)
+            across, up = zip(*line, strict=True)
+            handles += axes.plot(across, up, color=look.colour, marker=look.marker, linestyle=look.line, label=name)
+        if not numbers:
+            axes.set_xticks(range(len(places)), ["null" if place == "None" else place for place in places])
+        elif min(values) > 0 and max(values) >= 16 * min(values):
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+        label_axes(axes, found.x, "GPU hours" if found.y == GPU_HOURS else found.y)
+        if len(found.series) > 1:
+            legend(figure, handles, list(found.series))
     return figure
 
 

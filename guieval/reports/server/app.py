@@ -21,9 +21,9 @@ from guieval.data.loopback import LOOPBACK_HOST
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import RunFolder
 from guieval.reports.notes import write_note, write_tags
-from guieval.reports.server.library import Library, kind_of
+from guieval.reports.server.library import Library
 from guieval.reports.server.messages import HTML, Answer, Request, as_json, page_part, sentence
-from guieval.reports.server.overview import judged_run
+from guieval.reports.server.overview import judged_run, part_of
 from guieval.reports.server.runs_pages import RunPages
 from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
 from guieval.scoring.score import stored_summary
@@ -68,7 +68,7 @@ class ViewerApp:
         """Judge a run without stored metrics before its page is asked for; one that cannot be read says so on its page."""
         with suppress(GuievalError):
             directory = self._library.directory(name)
-            if kind_of(directory) == "run" and stored_summary(RunFolder(directory)) is None:
+            if part_of(directory).judged and stored_summary(RunFolder(directory)) is None:
                 self._library.kept("judged", name, judged_run)
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from guieval.errors import GuievalError, UsageError
-from guieval.history.modes import Kind
 from guieval.journal import MANIFEST, METRICS, ROLLOUT, SWEEP, RunFolder, is_held
 from guieval.journal.directory import journal_file
 from guieval.journal.repeats import FOLDER
-from guieval.journal.run_folders import rounds_of
+from guieval.journal.run_folders import is_rollout, rounds_of
 from guieval.reports.notes import NOTES, read_notes
 from guieval.reports.past_runs import past_run
 from guieval.reports.tables.writers import plain
+from guieval.running.kinds import KINDS
 
 _KEPT = 8
 """How many results are kept for runs that were looked at last."""
-_KINDS: Mapping[Kind, str] = {"steps": "run", "tasks": "online"}
 _Value = TypeVar("_Value")
 
 
@@ -123,27 +122,21 @@ def _run_folders(folder: Path) -> Iterator[Path]:
         below.sort()
 
 
-def kind_of(directory: Path) -> str:
-    """``run``, ``rollout`` or ``online``, as the pages call them."""
-    if (directory / ROLLOUT).is_file():
-        return "rollout"
-    return _KINDS[RunFolder(directory).kind]
-
-
 def _described(directory: Path, title: str) -> dict[str, Any]:
     notes = read_notes(directory)
     row: dict[str, Any] = {"called": notes.name, "tags": notes.tags, "note": notes.text, "noted": len(notes.steps)}
     row |= {"problem": "", "created": ""}
     try:
         first = RunFolder(rounds_of(directory)[0])
-        row |= {"kind": kind_of(directory), "created": first.manifest.created, "model": first.label}
+        row |= {"created": first.manifest.created, "model": first.label}
     except GuievalError as error:
-        return {**row, "kind": "run", "state": "broken", "problem": str(error)}
+        return {**row, "state": "broken", "problem": str(error)}
     found = past_run(first.directory, title)
     row |= {"benchmark": found.benchmark, "protocol": found.protocol, "mode": found.mode, "problem": found.problem or ""}
-    if row["kind"] == "rollout":  # its rounds have metrics, and it has other ones
-        return {**row, "state": "running" if is_held(directory) else "finished", "headline": None}
-    return {**row, "state": found.state, "headline": plain(found.exact_match or found.success_rate)}
+    if is_rollout(directory):  # its rounds have metrics, and it has other ones
+        return {**row, "state": "rollout, running" if is_held(directory) else "rollout", "headline": None}
+    headline = plain(found.exact_match or found.success_rate)
+    return {**row, "state": found.state, "headline": headline, "measure": first.manifest.mode.of_kind(KINDS).measure}
 
 
 def _state(directory: Path) -> Hashable:

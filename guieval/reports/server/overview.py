@@ -18,8 +18,10 @@ from guieval.analysis.decisions.executions import gaps, read_executions
 from guieval.analysis.decisions.measures import measure
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
+from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.journal.run_files import setup_line
+from guieval.journal.run_folders import is_rollout
 from guieval.metrics.columns import ENDS, RunColumns
 from guieval.metrics.of_run import Metrics
 from guieval.metrics.registry import registered
@@ -253,17 +255,43 @@ class Section(NamedTuple):
     make: Callable[[Any, Path], dict[str, Any]]
 
 
-SECTIONS: Mapping[str, Mapping[str, Section]] = {
-    "run": {
+class RunPart(NamedTuple):
+    """What the page of a run, or of several to compare, has: its sections, and links to the pages below it by their folder."""
+
+    sections: Mapping[str, Section]
+    links: Mapping[str, str]
+    together: bool = True
+    """Whether one link shows several runs side by side."""
+    compared: str | None = "patterns"
+    """The section of a comparison that shows all runs at once; ``None`` if their metrics are not compared."""
+    judged: bool = False
+    """Whether a run is judged by its answers, so that it may have no stored metrics."""
+
+
+STEPS = {"steps": "Steps", "protocols": "Steps under every protocol"}
+RUN = RunPart(
+    {
         "metrics": Section("judged", judged_run, lambda run, _: metrics_section(run)),
         "breakdowns": Section("judged", judged_run, lambda run, _: breakdowns_section(run)),
         "failures": Section("judged", judged_run, lambda run, directory: failures_section(run.failures, directory)),
-        "protocols": Section("protocols", protocols_section, lambda made, _: made),
+        "protocols": Section("protocols", protocols_section, lambda made, _: made),  # takes seconds: asked for by a button
     },
-    "rollout": {"decisions": Section("decisions", decisions_section, lambda made, _: made)},
-    "online": {
+    STEPS,
+    judged=True,
+)
+ROLLOUTS = RunPart({"decisions": Section("decisions", decisions_section, lambda made, _: made)}, STEPS, compared=None)
+ONLINE = RunPart(
+    {
         "online": Section("online", read_online, lambda run, _: online_section(run)),
         "failures": Section("online", read_online, lambda run, directory: failures_section(online_failures(run), directory)),
     },
-}
-"""The sections of each kind of run; ``protocols`` takes seconds and is asked for by a button."""
+    {"trajectories": "Trajectories"},
+    together=False,
+    compared="online",
+)
+_PARTS: Mapping[Kind, RunPart] = {"steps": RUN, "tasks": ONLINE}
+
+
+def part_of(directory: Path) -> RunPart:
+    """The page of a run or a rollout."""
+    return ROLLOUTS if is_rollout(directory) else RunFolder(directory).manifest.mode.of_kind(_PARTS)

@@ -11,8 +11,9 @@ from guieval.journal import RunFolder
 from guieval.journal.run_folders import rounds_of
 from guieval.reports.notes import read_notes
 from guieval.reports.server import comparing, overview
-from guieval.reports.server.library import Library, kind_of
+from guieval.reports.server.library import Library
 from guieval.reports.server.messages import HTML, SCRIPT, Answer, as_json, page_part
+from guieval.reports.server.overview import RunPart
 from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
 from guieval.reports.server.steps import StepPages
 from guieval.reports.server.trajectories import TrajectoryPages
@@ -45,52 +46,61 @@ class RunPages:
         """The answer to a request below ``runs/NAMES``; :class:`UsageError` for a run or part that does not exist."""
         if len(set(names)) != len(names) or len(names) > MOST_RUNS:
             raise UsageError(f"choose up to {MOST_RUNS} different runs")
-        kinds = [kind_of(self._library.directory(name)) for name in names]
-        if len(names) > 1 and len({kind == "online" for kind in kinds}) > 1:
+        parts = [overview.part_of(self._library.directory(name)) for name in names]
+        if len({tuple(part.links) for part in parts}) > 1:
             raise UsageError("online runs are compared with online runs only, since they have no steps in common with others")
         match rest:
             case [""]:
                 title = " and ".join(self._library.title(name) for name in names)
                 return Answer(app_page(title, "run" if len(names) == 1 else "compare", up="../../").encode("utf-8"), HTML)
             case ["data", section]:
-                return as_json(self._section(names, kinds, section))
-            case ["steps" | "protocols", *file] if kinds[0] != "online":
-                return self._step_file(names, file, every=rest[0] == "protocols")
-            case ["trajectories", *file] if kinds == ["online"]:
-                return self._trajectory_file(names[0], file)
+                return as_json(self._section(names, parts, section))
+            case [below, *file] if below in parts[0].links and (parts[0].together or len(names) == 1):
+                return (
+                    self._step_file(names, file, every=below == "protocols")
+                    if below in overview.STEPS
+                    else (self._trajectory_file(names[0], file))
+                )
         return page_part(rest, SCRIPTS, STYLES)
 
-    def _section(self, names: Sequence[str], kinds: Sequence[str], section: str) -> dict[str, Any]:
+    def _section(self, names: Sequence[str], parts: Sequence[RunPart], section: str) -> dict[str, Any]:
         if section == "head":
-            return self._head(names, kinds)
+            return self._head(names, parts)
         if len(names) > 1:
-            return self._comparison(names, kinds, section)
-        made = overview.SECTIONS[kinds[0]].get(section)
+            return self._comparison(names, parts, section)
+        made = parts[0].sections.get(section)
         if made is None:
             raise UsageError(f"a run of this kind has no section {section[:40]!r}")
         (name,) = names
         return made.make(self._library.kept(made.what, name, made.read), self._library.directory(name))
 
-    def _head(self, names: Sequence[str], kinds: Sequence[str]) -> dict[str, Any]:
+    def _head(self, names: Sequence[str], parts: Sequence[RunPart]) -> dict[str, Any]:
         runs = []
-        for name, kind in zip(names, kinds, strict=True):
+        for name in names:
             directory = self._library.directory(name)
             notes = read_notes(directory)
             facts = overview.run_head(rounds_of(directory)[0], directory)
-            about = {"id": name, "name": self._library.title(name), "kind": kind, "facts": facts}
+            about = {"id": name, "name": self._library.title(name), "facts": facts}
             runs.append({**about, "tags": notes.tags, "note": notes.text, "noted": len(notes.steps)})
-        sections = list(overview.SECTIONS[kinds[0]])
-        if len(names) > 1:
+        sections, several = list(parts[0].sections), len(names) > 1
+        if several:
             pairs = [f"against-{place}" for place in range(1, len(names))]
-            sections = ["online" if kinds[0] == "online" else "patterns", *pairs]
-        first = overview.stored_section(self._library.directory(names[0])) if kinds == ["run"] else None
-        return {"runs": runs, "sections": sections, "stored": first}
+            sections = [parts[0].compared or "patterns", *pairs]
+        first = overview.stored_section(self._library.directory(names[0])) if not several and parts[0].judged else None
+        links = [{"name": title, "link": f"{below}/"} for below, title in parts[0].links.items()]
+        if several and not parts[0].together:
+            links = [
+                {"name": f"{each['name']} of {letter}", "link": f"../{name}/{each['link']}"}
+                for each in links
+                for letter, name in zip(comparing.LETTERS, names, strict=False)
+            ]
+        return {"runs": runs, "links": links, "sections": sections, "stored": first}
 
-    def _comparison(self, names: Sequence[str], kinds: Sequence[str], section: str) -> dict[str, Any]:
+    def _comparison(self, names: Sequence[str], parts: Sequence[RunPart], section: str) -> dict[str, Any]:
         directories = [self._library.directory(name) for name in names]
-        if section == "online" and kinds[0] == "online":
+        if section == "online" and parts[0].compared == section:
             return comparing.online_sections([self._library.kept("online", name, read_online) for name in names])
-        if "rollout" in kinds:
+        if not all(part.compared for part in parts):
             raise UsageError("the metrics of rollouts are not compared here; look at their steps, or use `guieval decisions`")
         if section == "patterns":
             judged = [self._library.kept("judged", name, overview.judged_run) for name in names]

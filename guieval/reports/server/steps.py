@@ -51,13 +51,13 @@ class StepPages:
         if name == "index.js":
             values = {**self._index, **self.content.head(), "writable": True}
             return script_text("index", 0, json.dumps(values, separators=(",", ":"), allow_nan=False))
-        kind, _, digits = name.removesuffix(".js").partition("-")
+        part, _, digits = name.removesuffix(".js").partition("-")
         number = int(digits) if digits.isdecimal() and len(digits) < 9 else -1
-        size = {"steps": CHUNK, "text": SEARCH_CHUNK}.get(kind, 0)
+        size = {"steps": CHUNK, "text": SEARCH_CHUNK}.get(part, 0)
         if not size or number < 0 or number * size >= len(self.content):
             raise UsageError(f"there is no file {name[:40]!r} of this run")
         first, last = number * size, (number + 1) * size
-        texts = [] if kind == "steps" else [searched(row) for row in self.content.rows(first, last)]
+        texts = [] if part == "steps" else [searched(row) for row in self.content.rows(first, last)]
         text = json.dumps(texts or self._steps(first, last), separators=(",", ":"), allow_nan=False)
         return script_text("text" if texts else "chunk", number, text)
 

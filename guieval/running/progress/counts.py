@@ -102,6 +102,18 @@ class Progress:
             if error.stage == "adapter":
                 self.faults.setdefault(": ".join(error.message.split(": ")[:2]), Failures(0, error.message)).count += 1
 
+    def take_back(self, failed: Record) -> None:
+        """Undo :meth:`count` for a step that failed and runs again."""
+        self.done -= 1
+        self.failures -= 1
+        self.verdicts[failed.verdict] -= 1
+        error = next(sample.error for sample in failed.samples if not sample.answered)
+        if error is not None:
+            failures = self.by_stage[error.stage]
+            failures.count -= 1
+            if not failures.count:
+                del self.by_stage[error.stage]
+
     @property
     def fault(self) -> str | None:
         """The fault of the adapter that stops the run, because step after step, or task after task, has it."""

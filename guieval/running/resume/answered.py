@@ -40,11 +40,12 @@ class Answered:
         self._partial: dict[StepKey, int] = {}
         """Where the record lies of a step that has some of its samples."""
         for offset, record in self._records.with_offsets():
-            self.ledger.take(record)
-            self._kind.count(self.tokens, record)
-            self._note(offset, record)
+            self.take(offset, record)
 
-    def _note(self, offset: int, record: Record) -> None:
+    def take(self, offset: int, record: Record) -> None:
+        """Take in the record that the journal has at a byte offset, after all before it."""
+        self.ledger.take(record)
+        self._kind.count(self.tokens, record)
         key = record.task.key
         if any(sample.answered for sample in record.samples) and len(record.samples) == len(self._run.sampling):
             self._partial[key] = offset
@@ -96,6 +97,13 @@ class Answered:
 
     def records(self, kept: Mapping[int, DoneStep]) -> Iterable[Record]:
         return (self._records.at(step.offset) for step in kept.values())
+
+    def recorded(self, ref: EpisodeRef) -> list[Any]:
+        """The records that the rest of an episode depends on, in the journal's order: kept steps, and answered samples."""
+        kept = self.kept(ref)
+        others = (StepKey(*ref.key, index) for index in self._run.plan[ref.key] if index not in kept)
+        offsets = [*(step.offset for step in kept.values()), *(self._partial[key] for key in others if key in self._partial)]
+        return list(map(self._records.at, sorted(offsets)))
 
     def drop_samples(self, episode: EpisodeKey, kept: Mapping[int, DoneStep]) -> None:
         """Forget the samples of steps whose past was another one than it is now."""

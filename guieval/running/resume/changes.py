@@ -38,7 +38,7 @@ def open_journal(run: ResolvedRun, directory: Path, *, resume: bool) -> Iterator
     """The directory's one writer, once the directory is known to be fit for this run; see :func:`check_directory`."""
     manifest = manifest_of(run)
     check_directory(run, directory, manifest, resume=resume)
-    with Journal(directory, run.mode.kind, compact=run.config.tracking.compact) as journal:
+    with Journal(directory, run.mode, compact=run.config.tracking.compact) as journal:
         changes = check_directory(run, directory, manifest, resume=resume)  # again: another process may have been quicker
         if changes:
             journal.amend(with_changes(RunFolder(directory).manifest, Manifest.of(manifest), changes))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import DataError
 from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
+from guieval.history.modes import Mode
 from guieval.running.resolved import ResolvedRun, load_episode
 from guieval.running.runner.asking import Asking
 from guieval.running.runner.step import Asker
@@ -44,6 +45,12 @@ class Past:
     def _catch_up(self, episode: Episode, index: int) -> None:
         entries = self._entries.setdefault(episode.key, [])
         entries += map(reference_entry, episode.steps[len(entries) : index])
+
+
+def continues(mode: Mode, record: StepRecord) -> bool:
+    """Whether the steps of its episode after a record may run."""
+    on = mode.stop == "never" or record.exact or record.patch is not None
+    return not mode.sequential or (record.finished and on)
 
 
 class EpisodeAsking(Asking):
@@ -91,11 +98,10 @@ class EpisodeAsking(Asking):
         the later steps a history that the resumed run would not give them.
         """
         self._seen(record)
-        mode = self._run.mode
-        if not mode.sequential:
-            return True
-        if not record.finished or not (mode.stop == "never" or record.exact or record.patch is not None):
+        if not continues(self._run.mode, record):
             return False
+        if not self._run.mode.sequential:
+            return True
         self._past.remember(loaded, record)
         self._patched[loaded.key] += record.patch is not None
         return True

@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from guieval.data.benchmark import EpisodeRef
 from guieval.errors import AdapterFault, DataError, FatalEngineError, ServersAway
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
@@ -29,8 +28,7 @@ class Runner:
     """Does one resolved run in one directory. :meth:`execute` may be called once.
 
     ``on_progress`` is called after every step. ``halt`` is called before each step; once it returns a reason, no further step
-    begins, and the runner waits for those in flight. ``takes`` is called before an episode begins; those it refuses are left to
-    other workers.
+    begins, and the runner waits for those in flight.
     """
 
     def __init__(
@@ -40,7 +38,6 @@ class Runner:
         *,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         halt: Callable[[Progress], str | None] = lambda progress: None,
-        takes: Callable[[EpisodeRef], bool] = lambda ref: True,
     ) -> None:
         self.run = run
         self.directory = directory
@@ -48,7 +45,6 @@ class Runner:
         """The state of the run when :meth:`execute` raised an error that no further step could survive."""
         self._on_progress = on_progress
         self._halt = halt
-        self._takes = takes
         self._session: Session | None = None
         self._stop_asked = False
 
@@ -91,7 +87,7 @@ class Runner:
             if answered.damage is not None:
                 progress.warnings.append(answered.damage)
             session = self._session = Session(
-                self.run, journal, setups, answered, progress, on_progress=self._on_progress, halt=self._halt, takes=self._takes
+                self.run, journal, setups, answered, progress, on_progress=self._on_progress, halt=self._halt
             )
             if self._stop_asked:  # before there was a session
                 session.stop_soon()

@@ -45,7 +45,6 @@ class Session:
         *,
         on_progress: Callable[[Progress], None],
         halt: Callable[[Progress], str | None],
-        takes: Callable[[EpisodeRef], bool],
     ) -> None:
         self._run = run
         self._journal = journal
@@ -58,7 +57,6 @@ class Session:
         self._progress = progress
         self._on_progress = on_progress
         self._halt = halt
-        self._takes = takes
         self._watch = AnswerWatch(run.model, journal.directory)
         self._slots = Slots(run.answering.concurrency)
         self._scheduler = Scheduler(
@@ -205,9 +203,7 @@ class Session:
             self._answered.ledger.take(record)
 
     def _activate(self, ref: EpisodeRef) -> ActiveEpisode | None:
-        """Load an episode whose turn has come; ``None`` where nothing of it is left, or where it is left to others."""
-        if not self._takes(ref):
-            return None
+        """Load an episode whose turn has come; ``None`` if nothing of it is left."""
         run, counted = self._run, self._run.plan[ref.key]
         kept = self._answered.kept(ref)
         self._answered.take_back(ref, kept, self._progress)

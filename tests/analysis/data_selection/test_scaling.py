@@ -52,11 +52,11 @@ def test_an_exponential_law_is_found_exactly(a: float, b: float, k: float) -> No
     assert law.at([0, 1]) == pytest.approx([a + b, a + b * math.exp(k)])
 
 
-def test_three_of_the_papers_four_letters_can_be_determined() -> None:
-    """B e^C is one number: (B, C) = (-12, 0) and (-12 / e, 1) are the same curve."""
-    one = [30 - 12 * math.exp(0 - 0.73 * x) for x in SHARES]
-    other = [30 - 12 / math.e * math.exp(1 - 0.73 * x) for x in SHARES]
-    assert fit_exponential(SHARES, one)["B"].value == pytest.approx(fit_exponential(SHARES, other)["B"].value)
+def test_the_papers_three_sizes_determine_the_law_exactly_and_bound_nothing() -> None:
+    """UI-S1, Table 3: the SOP scores of thought-free patches with epsilon 0."""
+    law = fit_exponential([0.2, 0.5, 1.0], [20.3, 21.4, 22.3])
+    assert law.at([0.2, 0.5, 1.0]) == pytest.approx([20.3, 21.4, 22.3]) and np.isnan(law.band([0.5])).all()
+    assert law.deviation is None and {each.interval for each in law.coefficients.values()} == {None}
 
 
 def test_k_is_per_the_sizes_unit_and_nothing_else_changes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +20,7 @@ from guieval.errors import EnvironmentFailure, UsageError
 from guieval.journal import RunFolder
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
-from guieval.online.servers.androidworld import AndroidWorld, android_action
-from guieval.online.servers.androidworld_budgets import BUDGETS
+from guieval.online.servers.androidworld import AndroidWorld, android_action, task_types
 from guieval.online.servers.mobileworld import MobileWorld, mobile_action
 from guieval.online.tasks import EnvironmentTasks
 from guieval.running.resolve import resolve
@@ -30,7 +30,7 @@ from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.devices import EVERY, failure, on, played
 from tests.online.in_thread import InThread
 from tests.online.servers.android_servers import AndroidWorldServer, Emulator, MobileWorldServer
-from tests.online.test_runs import outcomes, settings, write_agent
+from tests.online.test_runs import figures_of, outcomes, settings, write_agent
 from tests.rows import every_row
 
 RIGHT, LEFT, BELOW = Click(point=Point(900, 500)), Click(point=Point(100, 500)), Point(500, 750)
@@ -65,10 +65,18 @@ def test_the_environments_conform(place: Any) -> None:
 def test_a_task_of_androidworld_has_its_own_budget() -> None:
     """Ten times its complexity, as published numbers have it; one budget for all gives some tasks half of theirs."""
     with androidworld() as (_, environment):
-        assert all(task.max_steps == BUDGETS[task.id] for task in environment.tasks())
-    assert len(BUDGETS) == 116 and BUDGETS["MarkorMergeNotes"] == 78 and BUDGETS["AudioRecorderRecordAudio"] == 12
+        assert all(task.max_steps == task_types()[task.id].budget for task in environment.tasks())
+    known = task_types()
+    assert len(known) == 116 and known["MarkorMergeNotes"].budget == 78 and known["AudioRecorderRecordAudio"].budget == 12
     with pytest.raises(UsageError, match="'BrowserDrew' is not known"):
-        environment._budget("BrowserDrew")
+        environment._task("BrowserDrew", None)
+
+
+def test_the_tags_of_androidworld_are_those_of_the_release() -> None:
+    """Their counts in the release's own file; UI-S1's Table 10 has these rows."""
+    tags = Counter(tag for kind in task_types().values() for tag in kind.tags)
+    assert (tags["parameterized"], tags["data_entry"], tags["game_playing"], len(tags)) == (96, 34, 2, 15)
+    assert Counter(kind.difficulty for kind in task_types().values()) == {"easy": 61, "medium": 36, "hard": 19}
 
 
 def test_a_scaffold_sets_budget_and_waits_unless_options_do() -> None:
@@ -85,7 +93,8 @@ def test_a_scaffold_sets_budget_and_waits_unless_options_do() -> None:
 def test_androidworld_s_task_is_a_success_when_it_is_done_and_ended() -> None:
     with androidworld(max_steps=9) as (server, environment):
         task = environment.tasks()[0]
-        assert task == EnvironmentTask("OpenAppTaskEval", 9, complexity=1) and len(environment.tasks()) == 2
+        groups = {"difficulty": "easy", "tags": "parameterized"}
+        assert task == EnvironmentTask("OpenAppTaskEval", 9, groups=groups, complexity=1) and len(environment.tasks()) == 2
 
         async def play(device: ABCDevice) -> Any:
             seen = await device.reset(task, 3)
@@ -143,7 +152,7 @@ def test_mobileworld_lists_tasks_without_tools_and_an_answer_ends_one() -> None:
     with mobileworld(max_steps=7) as (server, environment):
         alarm, ask = environment.tasks()
         assert alarm == EnvironmentTask("SetAlarm", 7, groups={"tags": "lang-en", "apps": "Clock"})
-        assert ask.groups["apps"] == "Calendar Clock" and environment.version == "mobileworld-2tasks-wait0"
+        assert ask.groups["apps"] == "Calendar, Clock" and environment.version == "mobileworld-2tasks-wait0"
 
         async def play(device: ABCDevice) -> Any:
             assert (await device.reset(alarm, 0)).goal == "Do SetAlarm."
@@ -246,6 +255,8 @@ def test_a_run_repeats_a_task_whose_emulator_broke(
         running = settings(agent, bench=environment.name, bench_options=options, environment_timeout=SECONDS)
         result = guieval.run(**running, progress=False, out=tmp_path / "run")
     assert result.complete and not server.failures and not server.running
+    tags = {"parameterized": 1, "untagged": 1} if place is androidworld else {"agent-user-interaction": 1, "lang-en": 2}
+    assert {tag: each.n for tag, each in figures_of(tmp_path / "run").groups["tags"].items()} == tags
     found = outcomes(tmp_path / "run")
     assert {outcome.ended for outcome in found.values()} == {"success"} and len(found) == 2
     assert sorted(outcome.attempt for outcome in found.values()) == [0, 1]

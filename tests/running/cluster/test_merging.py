@@ -1,32 +1,31 @@
-"""Episodes are given out once each, and shards come together whole: nothing lost or twice, no answer with another past."""
+"""Shards come together whole: nothing lost or twice, no answer with another past, and counts as of a run in one piece."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guieval.errors import EngineError, UsageError
-from guieval.journal import STEPS, Journal
+from guieval.journal import STEPS, Journal, RunFolder
 from guieval.journal.lines import read_line, write_line
 from guieval.models import Request
 from guieval.models.scored_response import failed_sample
-from guieval.running.cluster import HandOut, Merger, absorb_shards, dealt_first, has_shards
-from guieval.running.cluster.merging import SHARDS, Shard
-from guieval.running.cluster.worker import MOST_AT_ONCE
+from guieval.running.cluster import Merger, absorb_shards, has_shards
+from guieval.running.cluster.merging import SHARDS, divided
 from guieval.running.progress.counts import Progress
 from guieval.running.runner.runner import Runner
-from guieval.steps import Episode, EpisodeKey, Sample, StepOutcome, StepRecord
+from guieval.steps import Sample, StepOutcome, StepRecord
 from tests.metrics.made_columns import without_seconds
 from tests.running.records import final
 from tests.running.scripted_runs import failing, lines_of, scripted_runner
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, reply_with, run_scripted
 
 EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS[:2]), make_episode("c", [CLICK])]
-A = EPISODES[0].key
 MODES = ["offline", "soeval", "sop"]
+COUNTS = ("total", "done", "exact", "failures", "verdicts", "tokens")
 
 
 def mostly_right(request: Request) -> str:
@@ -38,177 +37,137 @@ def engine() -> ScriptedEngine:
 
 
 def opened(directory: Path, mode: str = "offline", asked: ScriptedEngine | None = None, **more: Any) -> Runner:
-    return scripted_runner(directory, more.pop("episodes", EPISODES), asked or engine(), settings={"mode": mode}, **more)
+    settings = {"mode": mode, **more.pop("settings", {})}
+    return scripted_runner(directory, EPISODES, asked or engine(), settings=settings, concurrency=1, **more)
 
 
-def merge(directory: Path, mode: str, *shards: Sequence[bytes]) -> tuple[list[StepRecord], Progress, list[bytes]]:
-    """Merge shards into a run's journal, each with a reader of its own; what was added, and what is known of episode a."""
-    run = opened(directory, mode)
-    with Journal(directory) as journal:
-        merger = Merger(run.run, journal)
-        added = [record for lines in shards for record in merger.add(b"".join(lines), Shard())]
-        return added, merger.progress, merger.known_lines(A).splitlines(keepends=True)
-
-
-def answer(thought: str, index: int, *, episode: Episode = EPISODES[0]) -> bytes:
-    """A line of an answer that differs from others by its thought."""
-    task = episode.steps[index]
+def answer(thought: str, index: int) -> bytes:
+    """A line of an answer in episode a that differs from others by its thought."""
+    task = EPISODES[0].steps[index]
     right = StepOutcome(type_match=True, exact_match=True, verdict="right")
     sample = Sample(raw_response="", thought=thought, action=task.action, outcome=right)
     return write_line(StepRecord(task=task, samples=(sample,)), compact=False)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_merged_run_is_as_one_that_was_never_split(tmp_path: Path, mode: str) -> None:
+def shard(directory: Path, mode: str, lines: Iterable[bytes]) -> Path:
+    """A shard that a killed driver left: of the mode, with these lines and a torn one."""
+    folder = directory / SHARDS / str(len([*directory.glob(f"{SHARDS}/*")]))
+    opened(folder, mode).begin()
+    (folder / STEPS).write_bytes(b"".join(lines) + b'{"torn')
+    return folder
+
+
+def thoughts(directory: Path) -> list[tuple[int, str | None]]:
+    return [(record.task.step_index, record.sample.thought) for record in RunFolder(directory).records]
+
+
+PATCHES = [{"patch": "on-policy", "patch_budget": budget} for budget in (1, 2, "unlimited")]
+
+
+@pytest.mark.parametrize(("mode", "more"), [*((mode, {}) for mode in MODES), *(("sop", more) for more in PATCHES)])
+def test_a_merged_run_is_as_one_that_was_never_split(tmp_path: Path, mode: str, more: dict[str, Any]) -> None:
+    """In halves: the second merger finds what the first one wrote, and gives the next shard the records that it needs."""
     seen: list[Progress] = []
-    clean = opened(tmp_path / "clean", mode, on_progress=seen.append)
+    clean = opened(tmp_path / "clean", mode, on_progress=seen.append, settings=more)
     outcome = clean.execute(resume=False)
-    opened(tmp_path / "run", mode).begin()
-    lines = lines_of(tmp_path / "clean")
-    of_a = [line for line in lines if b'"episode_id":"a"' in line]
-    others = [line for line in lines if line not in of_a]
-    added, progress, _ = merge(tmp_path / "run", mode, of_a, others)
-    assert len(added) == len(lines) and sorted(lines_of(tmp_path / "run")) == sorted(lines)
-    for name in ("total", "done", "exact", "failures", "verdicts", "tokens"):
-        assert getattr(progress, name) == getattr(seen[-1], name), name
-    again, progress, known = merge(tmp_path / "run", mode, lines, of_a)
-    assert again == [] and known == []
-    assert (progress.done, progress.total, progress.resumed) == (seen[-1].done, seen[-1].total, seen[-1].done)
-    run = opened(tmp_path / "run", mode)
-    with Journal(tmp_path / "run") as journal:
-        ledger = Merger(run.run, journal).ledger
-    assert without_seconds(ledger) == without_seconds(outcome.ledger)
+    records = sorted(RunFolder(tmp_path / "clean").records, key=lambda record: record.task.key)
+    run = opened(tmp_path / "run", mode, settings=more)
+    run.begin()
+    refs = run.run.selection.refs
+    for known, half in (([], records[:2]), (records[:2], records[2:])):
+        with Journal(tmp_path / "run") as journal:
+            merger = Merger(run.run, journal)
+            assert merger.begin(refs) == known
+            for record in half:
+                assert merger.left(refs)
+                merger.add(record)
+    assert merger.left(refs) == [] and final(tmp_path / "run") == final(tmp_path / "clean")
+    assert {name: getattr(merger.progress, name) for name in COUNTS} == {name: getattr(seen[-1], name) for name in COUNTS}
+    assert without_seconds(merger.answered.ledger) == without_seconds(outcome.ledger)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_half_merged_shard_is_merged_again_harmlessly(tmp_path: Path, mode: str) -> None:
+def test_what_a_killed_driver_left_is_absorbed_before_the_run_goes_on(tmp_path: Path, mode: str) -> None:
+    """However much of it was merged before; files of others stay, and only what no shard has is requested."""
     run_scripted(tmp_path / "clean", EPISODES, engine(), mode=mode)
     lines = lines_of(tmp_path / "clean")
-    for cut in range(len(lines) + 1):
-        directory = tmp_path / f"run{cut}"
+    for merged in range(len(lines)):
+        directory = tmp_path / f"run{merged}"
         opened(directory, mode).begin()
-        merge(directory, mode, lines[:cut])
-        merge(directory, mode, lines)
-        assert lines_of(directory) == lines
+        (directory / STEPS).write_bytes(b"".join(lines[:merged]))
+        left = [shard(directory, mode, lines[: merged + 1]), shard(directory, mode, lines[:merged])]
+        (left[0] / "vllm.log").write_text("kept")
+        assert has_shards(directory) and absorb_shards(opened(directory, mode).run, directory) == 1
+        assert [*left[0].iterdir()] == [left[0] / "vllm.log"] and not left[1].exists()
+        assert lines_of(directory) == lines[: merged + 1]
+        asked = engine()
+        opened(directory, mode, asked).execute(resume=True)
+        assert final(directory) == final(tmp_path / "clean") and len(asked.requests) == len(lines) - merged - 1
 
 
-def test_what_follows_another_answer_is_left_out(tmp_path: Path) -> None:
-    """A worker thought lost went on with an episode that another one had taken over."""
-    opened(tmp_path, "soeval").begin()
-    lost = [answer("first", index) for index in range(4)]
-    taken_over = [lost[0], answer("second", 1)]
-    added, _, known = merge(tmp_path, "soeval", lost[:1], taken_over, lost)
-    assert [record.sample.thought for record in added] == ["first", "second"]
-    assert known == taken_over
-    _, _, known = merge(tmp_path, "soeval", lost, [*taken_over, answer("second", 2)])
-    assert known == [*taken_over, answer("second", 2)]
+@pytest.mark.parametrize(
+    ("mode", "kept"),
+    [("offline", ["first 0", "second 1", "first 2", "first 3"]), ("soeval", ["first 0", "second 1", "second 2"])],
+)
+def test_nothing_that_followed_another_answer_is_absorbed(tmp_path: Path, mode: str, kept: list[str]) -> None:
+    """A worker thought lost went on with an episode that another one had taken over; a damaged line is passed over."""
+    opened(tmp_path, mode).begin()
+    (tmp_path / STEPS).write_bytes(answer("first 0", 0) + answer("second 1", 1))
+    lost = shard(tmp_path, mode, [b"{}\n", *(answer(f"first {index}", index) for index in range(4))])
+    other = shard(tmp_path, mode, [answer("first 0", 0), answer("second 1", 1), answer("second 2", 2)])
+    with Journal(tmp_path) as journal:
+        merger = Merger(opened(tmp_path, mode).run, journal)
+        assert merger.absorb(lost) + merger.absorb(other) == len(kept) - 2
+    assert [thought for _, thought in sorted(thoughts(tmp_path))] == kept
 
 
-def test_offline_the_first_answer_to_a_step_stays(tmp_path: Path) -> None:
-    opened(tmp_path, "offline").begin()
-    added, _, _ = merge(tmp_path, "offline", [answer("first", 1)], [answer("second", 1), answer("second", 3)])
-    assert [(record.task.step_index, record.sample.thought) for record in added] == [(1, "first"), (3, "second")]
-
-
-def test_a_torn_or_foreign_line_is_passed_over(tmp_path: Path) -> None:
-    opened(tmp_path, "offline").begin()
-    foreign = answer("other", 0, episode=make_episode("elsewhere", ACTIONS))
-    added, _, _ = merge(tmp_path, "offline", [b'{"task": \n', foreign, answer("mine", 0)])
-    assert [record.sample.thought for record in added] == ["mine"]
-
-
-def test_only_answers_with_an_unbroken_past_are_known(tmp_path: Path) -> None:
-    """Step 0 was answered again after step 1, so step 1 will be too."""
-    opened(tmp_path, "soeval").begin()
-    (tmp_path / STEPS).write_bytes(answer("old", 0) + answer("old", 1) + answer("new", 0))
-    added, progress, known = merge(tmp_path, "soeval", [answer("new", 0), answer("new", 1)])
-    assert known == [answer("new", 0), answer("new", 1)] and len(added) == 1 and progress.done == 2
-
-
-def test_samples_of_a_step_that_lacks_others_are_known_under_the_same_past_only(tmp_path: Path) -> None:
+def test_a_shard_begins_with_the_answers_that_count_and_with_samples_of_other_steps(tmp_path: Path) -> None:
     def some(index: int, thought: str) -> bytes:
         whole = read_line(answer(thought, index))
         samples = (whole.sample, failed_sample("generate", thought))
         return write_line(whole.model_copy(update={"samples": samples}), compact=False)
 
-    lines = [some(0, "0"), answer("new", 0), some(1, "1"), some(2, "after a gap")]
-    for mode, expected in (("offline", [*lines[1:3], lines[3]]), ("soeval", lines[1:3])):
-        opened(tmp_path / mode, mode).begin()
+    lines = [answer("old", 0), answer("old", 1), answer("new", 0), some(1, "1"), some(2, "after a gap")]
+    for mode, expected in (("offline", ["old", "new", "after a gap"]), ("soeval", ["new", "1", "after a gap"])):
+        run = opened(tmp_path / mode, mode, settings={"samples": 2})
+        run.begin()
         (tmp_path / mode / STEPS).write_bytes(b"".join(lines))
-        assert merge(tmp_path / mode, mode)[2] == expected
-    added, _, known = merge(tmp_path / "soeval", "soeval", [*lines[1:3], answer("new", 1), some(2, "next")])
-    assert len(added) == 2 and known == [lines[1], answer("new", 1), some(2, "next")]
-    assert merge(tmp_path / "soeval", "soeval", [answer("another", 0)])[2] == [lines[1], answer("new", 1), some(2, "next")]
+        with Journal(tmp_path / mode) as journal:
+            known = Merger(run.run, journal).begin(run.run.selection.refs)
+        assert [record.sample.thought for record in known] == expected, mode
 
 
 @pytest.mark.parametrize("mode", ["offline", "soeval"])
-def test_a_failure_is_merged_once_and_forgotten_when_the_step_is_answered(tmp_path: Path, mode: str) -> None:
+def test_failures_of_a_lost_worker_do_not_count_once_their_steps_run_again(tmp_path: Path, mode: str) -> None:
     nobody = ScriptedEngine(failing(EngineError("nobody is there"), lambda request: True))
-    run_scripted(tmp_path / "failing", EPISODES[:1], nobody, mode=mode)
-    run_scripted(tmp_path / "fine", EPISODES[:1], engine(), mode=mode)
-    opened(tmp_path / "run", mode).begin()
-    failed, fine = lines_of(tmp_path / "failing"), lines_of(tmp_path / "fine")
-    added, progress, _ = merge(tmp_path / "run", mode, failed)
-    assert len(added) == len(failed) == progress.failures == progress.by_stage["generate"].count == progress.done
-    again, progress, _ = merge(tmp_path / "run", mode, failed)
-    assert (again, progress.failures, progress.done) == ([], 0, 0)
-    opened(tmp_path / "both", mode).begin()
-    _, progress, _ = merge(tmp_path / "both", mode, failed, fine)
-    assert (progress.failures, progress.by_stage, progress.done) == (0, {}, 4)
-    assert progress.verdicts["infrastructure_failure"] == 0
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_what_a_killed_run_left_is_absorbed_before_it_goes_on(tmp_path: Path, mode: str) -> None:
-    run_scripted(tmp_path / "clean", EPISODES, engine(), mode=mode)
-    directory = tmp_path / "run"
-    opened(directory, mode).begin()
-    shard = directory / SHARDS / "w"
-    run_scripted(shard, EPISODES, engine(), mode=mode)
-    cut = lines_of(shard)[:3]
-    (shard / STEPS).write_bytes(b"".join(cut) + b'{"torn')
-    (shard / "vllm.log").write_text("kept")
-    assert has_shards(directory)
-    run = opened(directory, mode)
-    assert absorb_shards(run.run, directory) == 3
-    assert [path.name for path in shard.iterdir()] == ["vllm.log"]
-    asked = engine()
-    opened(directory, mode, asked).execute(resume=True)
-    assert final(directory) == final(tmp_path / "clean")
-    assert len(asked.requests) == len(lines_of(tmp_path / "clean")) - 3
+    run_scripted(tmp_path / "failing", EPISODES, nobody, mode=mode)
+    run_scripted(tmp_path / "fine", EPISODES, engine(), mode=mode)
+    run = opened(tmp_path / "run", mode)
+    run.begin()
+    with Journal(tmp_path / "run") as journal:
+        merger = Merger(run.run, journal)
+        whole = merger.progress.total
+        failed = [*RunFolder(tmp_path / "failing").records]
+        for record in failed:
+            merger.add(record)
+        assert merger.progress.failures == merger.progress.done == merger.progress.total == len(failed)
+        assert merger.begin(merger.left(run.run.selection.refs)) == []
+        assert (merger.progress.failures, merger.progress.by_stage, merger.progress.done) == (0, {}, 0)
+        for record in RunFolder(tmp_path / "fine").records:
+            merger.add(record)
+    assert merger.progress.done == merger.progress.total == whole and not merger.progress.failures
+    assert not merger.progress.verdicts["infrastructure_failure"]
 
 
 def test_shards_are_not_absorbed_by_an_unlike_run(tmp_path: Path) -> None:
     opened(tmp_path, "offline").begin()
-    (tmp_path / SHARDS / "w").mkdir(parents=True)
+    shard(tmp_path, "offline", [])
     with pytest.raises(UsageError, match="mode"):
         absorb_shards(opened(tmp_path, "sop").run, tmp_path)
 
 
-def test_the_key_of_an_episode_that_is_over_is_not_unfinished(tmp_path: Path) -> None:
-    opened(tmp_path, "offline").begin()
-    run = opened(tmp_path)
-    c = EpisodeKey("scripted", "", "c")
-    with Journal(tmp_path) as journal:
-        merger = Merger(run.run, journal)
-        assert merger.unfinished([A, c]) == [A, c] and not merger.begun(A)
-        merger.add(answer("x", 0, episode=EPISODES[2]) + answer("x", 0), Shard())
-        assert merger.unfinished([A, c]) == [A] and merger.begun(A)
-
-
-def test_every_position_is_given_once_in_order_and_few_at_the_end() -> None:
-    hand_out = HandOut({9, 4, *range(10, 110)}, 4)
-    given: list[list[int]] = []
-    while hand_out.left:
-        given.append(hand_out.take())
-    assert [position for few in given for position in few] == [4, 9, *range(10, 110)]
-    sizes = [len(few) for few in given]
-    assert sizes == sorted(sizes, reverse=True)
-    assert 1 < max(sizes) <= MOST_AT_ONCE and sizes[-16:] == [1] * 16
-    assert hand_out.take() == []
-
-
-def test_the_longest_episodes_come_first(tmp_path: Path) -> None:
-    episodes = [make_episode("one", [CLICK]), make_episode("four", ACTIONS), make_episode("other", [CLICK])]
-    run = opened(tmp_path, episodes=episodes)
-    assert [ref.key.episode_id for ref in dealt_first(run.run.selection)] == ["four", "one", "other"]
+def test_every_episode_is_in_one_shard_and_shards_are_about_as_long(tmp_path: Path) -> None:
+    run = opened(tmp_path).run
+    names = [[ref.key.episode_id for ref in part] for part in divided(run.selection.refs, run.plan, 2)]
+    assert names == [["a", "c"], ["b"]]
+    assert [len(part) for part in divided(run.selection.refs, run.plan, 9)] == [1, 1, 1]

@@ -1,33 +1,33 @@
-"""One worker, without Ray: it runs what it is given and nothing else, and what it records is the run's."""
+"""One worker, without Ray: a shard is an ordinary run folder of what it was given and nothing else, reported on as it grows."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from guieval.data.shipped import __version__
 from guieval.journal import STEPS, Journal, RunFolder
 from guieval.models.scored_response import failed_sample
 from guieval.registry import load_benchmark
-from guieval.running.cluster import Ended, Job, Merger, Reading, Worker, dealt_first
-from guieval.running.cluster.merging import SHARDS, Shard, discard_shard
-from guieval.running.resolve import resolve
+from guieval.running.cluster import Ended, Merger, News, Worker
+from guieval.running.cluster.merging import SHARDS
 from guieval.running.resume.identity import manifest_of
 from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
-from guieval.steps import StepRecord
+from guieval.steps import EpisodeKey, StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import held, outage
 from tests.running.cluster.conftest import MODEL, OPTIONS
 from tests.running.records import final
 from tests.scripted import opened_run
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
+
+SHARD = Path(SHARDS) / "part"
 
 
 @pytest.fixture(scope="module")
@@ -46,70 +46,59 @@ def opened(tmp_path: Path, data: Path, server: MockServer) -> Runner:
     return run
 
 
-def job_of(run: Runner, **changes: Any) -> Job:
+def begun(worker: Worker, run: Runner, version: str = __version__, **changes: Any) -> Ended | None:
     config = RunConfig(**{**run.run.config.flat(), **changes}).model_dump(mode="json")
-    return Job(config, manifest_of(run.run), str(run.directory), os.getcwd(), "now")
+    return worker.begin(version, config, manifest_of(run.run), str(run.directory), os.getcwd())[1]
 
 
-@contextmanager
-def working(worker: Worker, job: Job) -> Iterator[list[Ended]]:
-    """The worker in a thread until the block ends: how its work ended, once it has."""
-    ended: list[Ended] = []
-    thread = threading.Thread(target=lambda: ended.append(worker.work(job, [], b"")))
-    thread.start()
-    yield ended
-    thread.join(PATIENCE)
+def keys_of(run: Runner, count: int | None = None) -> list[EpisodeKey]:
+    return [ref.key for ref in run.run.selection.refs[:count]]
 
 
-def wait_for_answers(worker: Worker, ended: list[Ended]) -> None:
-    while not worker.read(0, 0.1).data:
-        assert not ended
+def works(
+    worker: Worker, keys: Sequence[EpisodeKey], known: Sequence[StepRecord] = (), name: str = "part", turn: int = 1
+) -> list[News]:
+    return list(worker.work(turn, name, keys, known, 0.02))
 
 
-def wait_for_wants(worker: Worker, ended: list[Ended]) -> None:
-    while not worker.read(0, 1.0).wants:
-        assert not ended
+def lines_in(news: Sequence[News]) -> bytes:
+    return b"".join(each.data for each in news)
 
 
-def test_it_runs_what_is_dealt_and_what_it_claims(opened: Runner, worker: Worker) -> None:
-    refs = dealt_first(opened.run.selection)
-    worker.give([position for position in range(len(refs) // 2) if position % 3], number=0, last=False)
-    assert not worker.read(0, 0.0).wants
-    worker.give([position for position in range(len(refs) // 2, len(refs)) if position % 3], number=1, last=True)
-    ended = worker.work(job_of(opened), [0, 3], b"")
-    assert ended == Ended("done")
-    reading = worker.read(0, 0.0)
-    keys = {record.task.episode_key for record in RunFolder(opened.directory / SHARDS / "now-0000").records}
-    assert reading.start == 0 and reading.data.count(b"\n") == sum(ref.length for ref in refs if ref.key in keys)
-    assert keys == {ref.key for position, ref in enumerate(refs) if position % 3 or position in (0, 3)}
-    end = worker.read(len(reading.data), 0.0)
-    assert end.setup is not None and end.setup.model == opened.run.model.config.name
-    assert dataclasses.replace(end, servers=(), setup=None) == Reading(len(reading.data), b"", False)
-    (asked,) = end.servers
-    assert (asked.answered, asked.in_flight) == (reading.data.count(b"\n"), 0)
+def test_a_shard_is_a_run_over_its_episodes(opened: Runner, worker: Worker, server: MockServer) -> None:
+    """One after the other; also if it cannot be written into the run directory; all of them are discarded."""
+    (opened.directory / SHARDS).mkdir()
+    (opened.directory / SHARD.with_name("other")).write_text("in the way")
+    assert begun(worker, opened) is None
+    for turn, (name, count) in enumerate((("part", 9), ("other", 5)), 1):
+        keys = keys_of(opened, count)
+        news = works(worker, keys, name=name, turn=turn)
+        assert [each.ended for each in news if each.ended] == [Ended("done")] == [news[-1].ended]
+        steps = sum(len(opened.run.plan[key]) for key in keys)
+        assert lines_in(news).count(b"\n") == news[-1].servers[0].answered == steps
+        assert news[-1].setup is not None and news[-1].setup.model == MODEL and not news[-1].in_flight
+    shard = RunFolder(opened.directory / SHARD).check()
+    assert [*shard.plan] == keys_of(opened, 9) and {record.task.episode_key for record in shard.records} == {*shard.plan}
+    (opened.directory / SHARD.with_name("other")).unlink()
+    elsewhere = worker._shards[-1]
+    worker.discard()
+    assert not elsewhere.exists() and not (opened.directory / SHARDS).exists() and (opened.directory / STEPS).exists()
 
 
-def test_a_worker_that_cannot_write_into_the_run_directory_keeps_its_shard_elsewhere(opened: Runner, worker: Worker) -> None:
-    (opened.directory / SHARDS).write_text("in the way")
-    worker.give([], number=0, last=True)
-    assert worker.work(job_of(opened), [0], b"") == Ended("done")
-    assert worker.read(0, 0.0).data.count(b"\n") == dealt_first(opened.run.selection)[0].length
-
-
-def added_by(
-    worker: Worker, run: Runner, position: int, known: Sequence[StepRecord], *, alone: bool = False
-) -> list[StepRecord]:
-    """What the worker adds to these records of the episode in a position, and unless ``alone`` to those of all others."""
-    refs = dealt_first(run.run.selection)
+def added_by(worker: Worker, run: Runner, known: Sequence[StepRecord], keys: Sequence[EpisodeKey]) -> list[StepRecord]:
+    """What the worker adds to these records of a run in these episodes, merged into it."""
     with Journal(run.directory) as journal:
         for record in known:
             journal.append(record)
     with Journal(run.directory) as journal:
-        merger, key = Merger(run.run, journal), refs[position].key
-        assert merger.begun(key) and merger.known_lines(key).count(b"\n") == len(known)
-        worker.give([] if alone else [place for place in range(len(refs)) if place != position], number=0, last=True)
-        assert worker.work(job_of(run), [position], merger.known_lines(key)).how == "done"
-        return merger.add(worker.read(0, 0.0).data, Shard())
+        merger = Merger(run.run, journal)
+        begins = merger.begin(ref for ref in run.run.selection.refs if ref.key in keys)
+        assert begun(worker, run) is None and works(worker, keys, begins)[-1].ended == Ended("done")
+        first, *_ = added = [*RunFolder(run.directory / SHARD).records][len(known) :]
+        for record in added:
+            merger.add(record)
+    assert begins == list(known) and first
+    return added
 
 
 PATCHED = {"mode": "sop", "patch_budget": "unlimited"}
@@ -126,11 +115,9 @@ def test_it_goes_on(opened: Runner, worker: Worker, server: MockServer, tmp_path
     records = list(RunFolder(whole.directory).records)
     tasks = [each.task for each in records if each.patch or not changes]
     cut = max((each for each in tasks if each.step_index + 1 < each.episode_length), key=lambda task: task.step_index)
-    key = cut.episode_key
-    known = [each for each in records if each.task.episode_key == key and each.task.step_index <= cut.step_index]
-    (position,) = (place for place, ref in enumerate(dealt_first(run.run.selection)) if ref.key == key)
+    known = [each for each in records if each.task.episode_key == cut.episode_key and each.task.step_index <= cut.step_index]
     asked = server.stats()["served"]
-    added = added_by(worker, run, position, known)
+    added = added_by(worker, run, known, keys_of(run))
     assert len(added) == len(records) - len(known)
     assert server.stats()["served"] - asked == len(added) or changes, "a thought is asked for, too"
     assert final(run.directory) == final(whole.directory)
@@ -142,124 +129,63 @@ def test_it_asks_only_the_missing_sample(opened: Runner, worker: Worker, server:
     run, whole = (opened_run(config, tmp_path / name) for name in ("samples", "whole"))
     run.begin()
     whole.execute(resume=False)
-    key = dealt_first(run.run.selection)[0].key
+    key = keys_of(run)[0]
     (first,) = (each for each in RunFolder(whole.directory).records if each.task.key == (*key, 0))
     partial = first.model_copy(update={"samples": (first.samples[0], failed_sample("generate", "gone"), first.samples[2])})
     asked = server.stats()["served"]
-    added = added_by(worker, run, 0, [partial], alone=True)
-    assert server.stats()["served"] - asked == 3 * len(added) - 2 and added
+    added = added_by(worker, run, [partial], [key])
+    assert server.stats()["served"] - asked == 3 * len(added) - 2
     (step,) = (record for record in added if record.task.step_index == 0)
     assert step.finished and step.earlier == (0, 2)
     assert [step.samples[0], step.samples[2]] == [first.samples[0], first.samples[2]]
 
 
-def test_it_stops_at_once_with_everything_in_its_shard(opened: Runner, worker: Worker, data: Path) -> None:
-    with MockServer(MockSettings(model=MODEL, policy="centre", served_models=(MODEL,))) as server, held(server, after=4):
-        worker.give(range(len(opened.run.selection.refs)), number=0, last=True)
-        with working(worker, job_of(opened, base_urls=[server.base_url])) as ended:
-            wait_for_answers(worker, ended)
-            worker.stop()
-    assert ended == [Ended("stopped")]
-    shard = opened.directory / SHARDS / "now-0000"
-    assert worker.read(0, 0.0).data == (shard / STEPS).read_bytes()
-    worker.discard()
-    assert not shard.parent.exists() and (opened.directory / STEPS).exists()
-
-
-def test_it_finishes_what_is_in_flight_and_begins_no_more(opened: Runner, worker: Worker) -> None:
+@pytest.mark.parametrize("at_once", [True, False])
+def test_it_stops_with_every_answer_in_its_shard(opened: Runner, worker: Worker, at_once: bool) -> None:
+    """At once, or when the steps in flight are answered; no request follows."""
     with MockServer(MockSettings(model=MODEL, policy="centre", served_models=(MODEL,))) as server:
-        worker.give([0, 1, 2], number=0, last=True)
-        with working(worker, job_of(opened, base_urls=[server.base_url])) as ended, held(server, after=1):
-            wait_for_answers(worker, ended)
-            until(lambda: server.stats()["in_flight"], "a request in flight")
-            in_flight = worker.finish() or 0
+        assert begun(worker, opened, base_urls=[server.base_url]) is None
+        news = []
+        with held(server, after=4):
+            for each in (reports := worker.work(1, "part", keys_of(opened), [], 0.02)):
+                news.append(each)
+                if lines_in(news) and each.in_flight:
+                    break
+            until(lambda: server.stats()["in_flight"], "requests in flight")
+            worker.stop(1, at_once=at_once)
+        news += reports
         stats = server.stats()
-    reading = worker.read(0, 0.0)
-    assert ended == [Ended("stopped")] and reading.in_flight == 0 < in_flight
-    assert stats["gone"] == 0 and reading.data.count(b"\n") == stats["served"] == stats["requests"]
+    assert news[-1].ended == Ended("stopped") and lines_in(news) == (opened.directory / SHARD / STEPS).read_bytes()
+    assert at_once or (stats["gone"] == 0 and lines_in(news).count(b"\n") == stats["served"] == stats["requests"])
 
 
-def test_a_worker_that_waits_for_episodes_need_not_wait_when_it_is_to_finish(opened: Runner, worker: Worker) -> None:
-    with working(worker, job_of(opened)) as ended:
-        wait_for_wants(worker, ended)
-        worker.finish()
-    assert ended and not worker.read(0, 0.0).data
-
-
-def test_a_worker_that_asked_nothing_yet_stops_when_it_is_to_finish(opened: Runner, worker: Worker, server: MockServer) -> None:
+def test_a_stop_before_the_first_request_ends_that_turn_alone(opened: Runner, worker: Worker, server: MockServer) -> None:
+    """Ray may let a stop overtake the shard that it is for, and an engine that is waited for may take minutes."""
+    assert begun(worker, opened) is None
     asked = server.stats()["requests"]
-    assert worker.finish() is None
-    assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
+    worker.stop(1, at_once=False)
+    assert [each.ended for each in works(worker, keys_of(opened))][-1] == Ended("stopped")
     assert server.stats()["requests"] == asked
+    assert works(worker, keys_of(opened, 1), name="next", turn=2)[-1].ended == Ended("done")
 
 
-@pytest.mark.parametrize("moment", ["resolve", "begin", "execute"])
-def test_a_worker_that_is_stopped_before_its_first_record_leaves_no_shard(
-    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
-    """Also where its machine is slower than the driver's patience, which removes the shards without a record and goes on."""
-    begin, execute = Runner.begin, Runner.execute
-
-    def slow_resolve(*given: Any) -> Any:
-        worker.stop()
-        discard_shard(opened.directory / SHARDS / "now-0000")
-        return resolve(*given)
-
-    def late_begin(runner: Runner) -> None:  # the driver removes what is there of the shard, and the rest is made after
-        discard_shard(runner.directory)
-        begin(runner)
-        worker._stopped_turn = 1  # `stop` itself waits for this method
-
-    def late_execute(runner: Runner, *, resume: bool) -> Any:
-        worker.stop()
-        return execute(runner, resume=resume)
-
-    if moment == "resolve":
-        monkeypatch.setattr("guieval.running.cluster.worker.resolve", slow_resolve)
-    else:
-        monkeypatch.setattr(Runner, moment, late_begin if moment == "begin" else late_execute)
-    for _ in range(2):  # nothing is written where it was stopped before it began either
-        assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
-    assert not (opened.directory / SHARDS).exists()
+def test_a_machine_with_another_version_or_other_data_cannot_take_part(opened: Runner, worker: Worker) -> None:
+    other = begun(worker, opened, bench_options={**OPTIONS, "seed": 6})
+    assert other is not None and other.how == "failed" and "bench_options.seed" in other.why
+    older = begun(worker, opened, version="0.1")
+    assert older == Ended("failed", f"it has guieval {__version__}, but 0.1 is required")
 
 
-def test_stop_waits_until_a_shard_is_there_or_will_not(opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the driver removes the shards while a slow disk is still writing the manifest of one."""
-    begin = Runner.begin
-    stopping = threading.Thread(target=worker.stop)
-
-    def slow_begin(runner: Runner) -> None:
-        stopping.start()
-        stopping.join(0.1)  # only time shows that it does not return
-        assert stopping.is_alive()
-        begin(runner)
-
-    monkeypatch.setattr(Runner, "begin", slow_begin)
-    ended = worker.work(job_of(opened), [0], b"")
-    stopping.join(PATIENCE)
-    assert ended == Ended("stopped") and not stopping.is_alive()
-    discard_shard(opened.directory / SHARDS / "now-0000")
-    assert not (opened.directory / SHARDS).exists()
-
-
-def test_a_machine_with_other_data_cannot_take_part(opened: Runner, worker: Worker, tmp_path: Path) -> None:
-    other = {**OPTIONS, "seed": 6}
-    ended = worker.work(job_of(opened, bench_options=other), [0], b"")
-    assert ended.how == "failed" and "bench_options.seed" in ended.why
-
-
-def test_an_engine_that_cannot_answer_is_one_sentence(opened: Runner, worker: Worker) -> None:
-    ended = worker.work(job_of(opened, base_urls=["http://127.0.0.1:9/v1"], max_attempts=1), [0], b"")
-    assert ended.how == "failed" and "127.0.0.1:9" in ended.why and "--resume" not in ended.why
-
-
-def test_an_endpoint_that_is_gone_is_given_up(opened: Runner, worker: Worker) -> None:
+def test_servers_that_do_not_answer_end_a_worker_with_one_sentence(opened: Runner, worker: Worker, tmp_path: Path) -> None:
+    run = opened_run(opened.run.config.having(mode="offline"), tmp_path / "offline")
     failing = MockSettings(model=MODEL, policy="centre", error_rate=1.0, served_models=(MODEL,))
     with MockServer(failing) as server:
-        job = job_of(opened, base_urls=[server.base_url], max_attempts=1, mode="offline")
-        job = dataclasses.replace(job, manifest={**job.manifest, "config": job.config})
-        ended = worker.work(job, range(len(opened.run.selection.refs)), b"")
-    assert ended.how == "gave-up" and "status 500" in ended.why
+        ends = []
+        for turn, url in enumerate(("http://127.0.0.1:9/v1", server.base_url), 1):
+            assert begun(worker, run, base_urls=[url], max_attempts=1) is None
+            ends.append(works(worker, keys_of(run), name=f"part{turn}", turn=turn)[-1].ended or Ended("done"))
+    assert [end.how for end in ends] == ["failed", "gave-up"]
+    assert "127.0.0.1:9" in ends[0].why and "status 500" in ends[1].why and not any("--resume" in end.why for end in ends)
 
 
 def test_it_waits_for_a_server_that_is_away_and_reports_it(opened: Runner, worker: Worker, data: Path) -> None:
@@ -267,58 +193,14 @@ def test_it_waits_for_a_server_that_is_away_and_reports_it(opened: Runner, worke
         settings = MockSettings(model=MODEL, policy="centre", latency=0.02, served_models=(MODEL,), port=port)
         return MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS))
 
-    waits: set[str | None] = set()
-    over, reported = threading.Event(), threading.Event()
-
-    def read() -> None:
-        while not over.wait(0.02):
-            waits.add(worker.read(0, 0.0).wait)
+    reported = threading.Event()
+    waits = set()
+    with outage(make, after=10, back=reported) as url:
+        assert begun(worker, opened, base_urls=[url], max_attempts=1) is None
+        for news in worker.work(1, "part", keys_of(opened, 6), [], 0.02):
+            waits.add(news.wait)
             if any(waits):
                 reported.set()
-
-    with outage(make, after=10, back=reported) as url:
-        reader = threading.Thread(target=read)
-        reader.start()
-        worker.give(range(1, 4), number=0, last=True)
-        ended = worker.work(job_of(opened, base_urls=[url], max_attempts=1), [0], b"")
-        over.set()
-        reader.join()
-    assert ended == Ended("done")
+    assert news.ended == Ended("done")
     assert any(message is not None and message.startswith(f"waiting for {url} for ") for message in waits)
-    assert all(record.finished for record in RunFolder(opened.directory / SHARDS / "now-0000").records)
-
-
-def test_it_waits_for_more_and_ends_after_the_last(opened: Runner, worker: Worker) -> None:
-    with working(worker, job_of(opened)) as ended:
-        for number, position in enumerate((5, 6)):  # at first, and when it has taken what it was given
-            wait_for_wants(worker, ended)
-            worker.give([position], number=number, last=False)
-        assert not ended
-        worker.give([], number=2, last=True)
-    assert ended == [Ended("done")]
-    lengths = [ref.length for ref in dealt_first(opened.run.selection)[5:7]]
-    assert worker.read(0, 0.0).data.count(b"\n") == sum(lengths)
-
-
-def test_deliveries_that_overtake_each_other_wait_for_those_before(opened: Runner, worker: Worker) -> None:
-    """Ray runs calls of one actor in several threads: the last gift may come first, or after the turn it was of."""
-    lengths = [ref.length for ref in dealt_first(opened.run.selection)]
-    worker.give([8, 9], number=2, last=True)
-    worker.give([6, 7], number=1, last=False)
-    worker.give([4, 5], number=0, last=False)
-    assert worker.work(job_of(opened), [], b"") == Ended("done")
-    assert worker.read(0, 0.0).data.count(b"\n") == sum(lengths[4:10])
-    worker.give([0, 1], number=3, last=False)  # too late: of a turn that is over
-    worker.give([3], number=0, last=True, turn=2)
-    assert worker.work(job_of(opened), [], b"", turn=2) == Ended("done")
-    assert worker.read(0, 0.0, turn=2).data.count(b"\n") == sum(lengths[3:10])
-
-
-def test_a_reader_of_the_next_run_is_not_given_the_shard_of_the_one_before(opened: Runner, worker: Worker) -> None:
-    worker.give([5], number=0, last=True)
-    worker.work(job_of(opened), [], b"")
-    assert worker.read(0, 0.0).data and not worker.read(0, 0.0, turn=2).data
-    job = dataclasses.replace(job_of(opened), session="later")
-    worker.give([], number=0, last=True, turn=2)
-    assert worker.work(job, [], b"", turn=2) == Ended("done")
-    assert not worker.read(0, 0.0, turn=2).data
+    assert all(record.finished for record in RunFolder(opened.directory / SHARD).records)

@@ -11,20 +11,16 @@ import pytest
 
 from guieval.actions import Press
 from guieval.errors import EngineError, UsageError
-from guieval.journal import METRICS, STEPS, Journal, RunFolder
+from guieval.journal import METRICS, STEPS, RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import NOT_REACHED, NOT_RUN
 from guieval.models import Request
 from guieval.reports.comparison import compare_runs
-from guieval.running.cluster import Merger
-from guieval.running.cluster.merging import Shard
-from guieval.running.progress.counts import Progress
 from guieval.running.resume.identity import identity
 from guieval.running.runner.runner import Runner
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import Usage
-from tests.metrics.made_columns import without_seconds
 from tests.rows import every_row
 from tests.running.records import final
 from tests.running.scripted_runs import scripted_runner
@@ -260,28 +256,3 @@ def test_runs_with_other_budgets_are_not_compared_unasked(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match=r"the modes 'sop' and 'sop\+thought-free:1' do not reach the same steps"):
         compare_runs(tmp_path / "none", tmp_path / "one")
     compare_runs(tmp_path / "one", tmp_path / "other")
-
-
-@pytest.mark.parametrize("budget", [1, 2, "unlimited"])
-def test_shards_of_a_patched_run_come_together(tmp_path: Path, budget: int | str) -> None:
-    """Also in halves: an episode is not over before its budget is, and what is known of it holds its patches."""
-    settings: dict[str, Any] = {"patch": "on-policy", "patch_budget": budget, "concurrency": 1}
-    seen: list[Progress] = []
-    clean = opened(tmp_path / "clean", ScriptedEngine(policy()), on_progress=seen.append, **settings)
-    outcome = clean.execute(resume=False)
-    lines = (tmp_path / "clean" / STEPS).read_bytes().splitlines(keepends=True)
-    of_a = [line for line in lines if b'"episode_id":"a"' in line]
-    run = opened(tmp_path / "run", ScriptedEngine(policy()), **settings)
-    run.begin()
-    with Journal(tmp_path / "run") as journal:
-        merger, shard = Merger(run.run, journal), Shard()
-        assert len(merger.add(b"".join(of_a[:2]), shard)) == 2
-        key = EPISODES[0].key
-        assert merger.begun(key) and merger.known_lines(key) == b"".join(of_a[:2])
-        merger.add(b"".join(of_a[2:]), shard)
-        assert merger.unfinished([key]) == []
-        merger.add(b"".join(line for line in lines if line not in of_a), Shard())
-        for name in ("total", "done", "exact", "verdicts"):
-            assert getattr(merger.progress, name) == getattr(seen[-1], name), name
-    assert without_seconds(merger.ledger) == without_seconds(outcome.ledger)
-    assert final(tmp_path / "run") == final(tmp_path / "clean")

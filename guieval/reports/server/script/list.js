@@ -49,11 +49,11 @@ async function listPage(main) {
       {},
       el("td", {}, box),
       el("th", { scope: "row" }, name, remarks),
-      el("td", { class: "number", title: run.kind === "online" ? "success" : "exact match" }, headline),
+      el("td", { class: "number", title: run.measure }, headline),
       el("td", { class: "number" }, run.headline ? `${number(run.headline.n)}${run.headline.missing ? ` (${number(run.headline.missing)} missing)` : ""}` : ""),
       [run.model, run.benchmark, run.mode].map((each) => el("td", {}, foreign(each ?? ""))),
       el("td", {}, (run.created ?? "").slice(0, 16).replace("T", " ")),
-      el("td", {}, run.kind === "rollout" ? "rollout" : run.state),
+      el("td", {}, run.state),
       el("td", {}, tags),
     );
   };

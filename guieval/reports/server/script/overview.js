@@ -14,12 +14,7 @@ const VERDICTS = ["right", "wrong", "unparseable", "unsupported", "infrastructur
 async function overviewPage(main) {
   const head = await get("data/head");
   const several = head.runs.length > 1;
-  const online = head.runs[0].kind === "online";
-  const ways = online
-    ? several
-      ? head.runs.map((run, at) => el("a", { class: "way", href: `../${run.id}/trajectories/` }, `Trajectories of ${"ABCDEFGH"[at]}`))
-      : [el("a", { class: "way", href: "trajectories/" }, "Trajectories")]
-    : [el("a", { class: "way", href: "steps/" }, several ? "Steps side by side" : "Steps"), el("a", { class: "way", href: "protocols/" }, "Steps under every protocol")];
+  const ways = head.links.map((each) => el("a", { class: "way", href: each.link }, each.name));
   main.append(el("nav", { "aria-label": "Pages of the run" }, ways), el("div", { class: "abouts" }, head.runs.map((run, at) => about(run, at, several))));
   for (const name of head.sections) {
     const title = TITLES[name] ?? `${"ABCDEFGH"[Number(name.split("-")[1])]} against A`;
@@ -38,7 +33,7 @@ async function overviewPage(main) {
     } else await fetchPart(place, name, name === "metrics" ? head.stored : null);
   }
   if (location.hash.length > 1) $(location.hash.slice(1))?.scrollIntoView();
-  if (!online) fetch("steps/data/index.js", { method: "HEAD" }).catch(() => {}); // the server keeps it, so the steps open at once
+  if (head.links[0].link === "steps/") fetch("steps/data/index.js", { method: "HEAD" }).catch(() => {}); // the server keeps it, so the steps open at once
 }
 
 /** Fetches a section; until it comes, `stored` metrics are shown, which need no journal. */
