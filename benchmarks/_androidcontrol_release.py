@@ -10,7 +10,8 @@ screenshot_heights, and for each pair of consecutive screenshots one of actions 
 Assumptions: a scroll has no place in the data and is put in the middle of the screen, as GUIEvalKit does;
 its direction is the content's (GUIEvalKit turns it around, and the instructions agree). The action "type" of an early README
 (click, type and confirm in one) has no word in the unified space and is kept as unsupported; it is not known to occur. The
-finish step's own instruction is GUIEvalKit's. Boxes are all rectangles of the trees, as GUIEvalKit takes them. Some training
+finish step's own instruction is GUIEvalKit's. Boxes are all rectangles of the trees, as GUIEvalKit takes them; option ``trees``
+keeps the trees whole, as ``tree`` of every step. Some training
 episodes have no action at all: with the finish step they are one step long, without it they are left out.
 """
 
@@ -48,7 +49,10 @@ def shards(folder: Path) -> list[Path]:
 
 
 class AndroidControlRelease(Release):
-    """The release in ``source``; ``splits`` ("all", a name, or several with commas) are those to take."""
+    """The release in ``source``; ``splits`` ("all", a name, or several with commas) are those to take.
+
+    ``trees`` keeps each screen's accessibility tree in ``extras`` (``tree``): of every node its class, texts and states.
+    """
 
     def __init__(
         self,
@@ -58,10 +62,12 @@ class AndroidControlRelease(Release):
         *,
         splits: str | Sequence[str] = "test,validation",
         finish: bool = True,
+        trees: bool = False,
     ) -> None:
         super().__init__()
         self.kind = kind
         self.finish = finish
+        self.trees = trees
         self._source = source
         self._files = {file.name: file for file in shards(source)}
         if not (source / "splits.json").is_file():
@@ -168,6 +174,9 @@ class _Reader:
 
     def _step(self, index: int, length: int, instruction: str, action: act.Action, extras: dict[str, Any]) -> StepTaskModel:
         where = f"{self._example.where}, screenshot {index}"
+        forest = _forest(self._trees[index], f"{self._example.where}, field accessibility_trees, screenshot {index}")
+        if self._release.trees:
+            extras["tree"] = _tree(forest, self._sizes[index])
         ref = EpisodeRef(EpisodeKey(self._release.kind.name, "", str(self._name)), length, split=self._split)
         groups = {}
         if self._name in self._release.subsplits:
@@ -181,14 +190,10 @@ class _Reader:
             screenshot=path(self._name, index),
             screenshot_size=self._sizes[index],
             action=action,
-            elements=self._boxes(index),
+            elements=pixel_boxes(_rectangles(forest), self._sizes[index]),
             groups=groups,
             extras=extras,
         )
-
-    def _boxes(self, index: int) -> act.Boxes:
-        pixels = _rectangles(self._trees[index], f"{self._example.where}, field accessibility_trees, screenshot {index}")
-        return pixel_boxes(pixels, self._sizes[index])
 
     def _check_image(self, index: int) -> None:
         try:
@@ -231,7 +236,11 @@ def released_action(row: Row, size: Size, extras: dict[str, Any]) -> act.Action:
     return meant(row, "action_type", meanings)
 
 
-def _rectangles(forest: bytes, where: str) -> list[tuple[int, int, int, int]]:
+def _forest(data: bytes, where: str) -> Any:
+    return decode(_forest_class(), data, where, "an AndroidAccessibilityForest")
+
+
+def _rectangles(forest: Any) -> list[tuple[int, int, int, int]]:
     """Every rectangle of an android_env ``AndroidAccessibilityForest`` as (left, top, right, bottom) in pixels.
 
     For each window its own rectangle comes first, then those of its nodes.
@@ -240,11 +249,36 @@ def _rectangles(forest: bytes, where: str) -> list[tuple[int, int, int, int]]:
     areas and doubles included, without nodes that state no bounds.
     """
     boxes = []
-    for window in decode(_forest_class(), forest, where, "an AndroidAccessibilityForest").windows:
+    for window in forest.windows:
         holders = [window, *window.tree.nodes]
         for bounds in (holder.bounds_in_screen for holder in holders if holder.HasField("bounds_in_screen")):
             boxes.append((bounds.left, bounds.top, bounds.right, bounds.bottom))
     return boxes
+
+
+def _tree(forest: Any, size: Size) -> list[dict[str, Any]]:
+    """Every node with its words, the states that it is in, its depth, and its box in thousandths of the screen."""
+    nodes = []
+    for node in (node for window in forest.windows for node in window.tree.nodes):
+        told: dict[str, Any] = {name: text for name in TEXTS if (text := getattr(node, name).decode(errors="replace"))}
+        if states := [name for name in STATES if getattr(node, name)]:
+            told["states"] = states
+        if node.depth:
+            told["depth"] = node.depth
+        if node.HasField("bounds_in_screen"):
+            edges = (getattr(node.bounds_in_screen, name) for name in EDGES)
+            told["box"] = [round(edge * 1000.0 / side, 2) for edge, side in zip(edges, (*size, *size), strict=True)]
+        nodes.append(told)
+    return nodes
+
+
+TEXTS = {"class": 3, "description": 4, "hint": 5, "text": 7, "id": 10}
+STATES = {
+    **{"checkable": 12, "checked": 13, "clickable": 14, "editable": 15, "enabled": 16, "focusable": 17, "focused": 18},
+    **{"long_clickable": 19, "password": 20, "scrollable": 21, "selected": 22, "visible": 23},
+}
+"""A node's fields by the numbers of AndroidAccessibilityNodeInfo; ``visible`` is *probably* visible to the user."""
+EDGES = ("left", "top", "right", "bottom")
 
 
 @cache
@@ -254,8 +288,12 @@ def _forest_class() -> Any:
         "Forest": [Field("windows", 1, "Window", repeated=True)],
         "Window": [Field("bounds_in_screen", 1, "Rect"), Field("tree", 11, "Tree")],
         "Tree": [Field("nodes", 1, "Node", repeated=True)],
-        "Node": [Field("bounds_in_screen", 2, "Rect")],
-        "Rect": [Field(name, number, "int32") for number, name in enumerate(("left", "top", "right", "bottom"), 1)],
+        "Node": [
+            Field("bounds_in_screen", 2, "Rect"),
+            *(Field(name, number, "bytes") for name, number in TEXTS.items()),
+            *(Field(name, number, "int32") for name, number in {**STATES, "depth": 27}.items()),
+        ],
+        "Rect": [Field(name, number, "int32") for number, name in enumerate(EDGES, 1)],
     }
     return message_class("guieval.android_env", schema, "Forest")
 

@@ -145,6 +145,14 @@ class AiTZ(ABCBenchmark):
         return needed_size(row, "image_path", self.root, screenshot)
 
 
+class AiTZLow(AiTZ):
+    """AiTZ with the description of the step's action given (*low*)."""
+
+    name = "aitz-low"
+    title = "AiTZ (low)"
+    setting = "low"
+
+
 def _places(root: Path) -> list[_Place]:
     """The folders of episodes in and below ``root``, in the order in which their episodes are listed."""
     for top in (root, root / "android_in_the_zoo"):

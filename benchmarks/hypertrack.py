@@ -24,6 +24,9 @@ device's model, system and resolution. What is assumed, and where to change it:
   there (the preview is a subset), but has to name those that are. Without that file an episode is of the split its folder is
   named after, and in no subset.
 
+Texts of a screen are in ``extras``: ``observation``, ``tree`` (a UI document, as it is given) and ``system``; what is under no
+key of the table is kept there too, as ``unread``.
+
 The paper's four test splits are subsets of ``test`` here. Its scores leave OPEN steps out, as the protocol ``guievalkit``
 does.
 """
@@ -61,12 +64,14 @@ KEYS: dict[str, tuple[str, ...]] = {
     "system": ("operatingsystem", "os", "osversion", "system", "platform"),
     "resolution": ("resolution", "screenresolution", "screensize"),
     "app": ("appname", "app", "application"),
+    "category": ("appcategory", "category"),
     # of a step
     "number": ("stepid", "step", "stepindex", "index"),
     "screenshot": ("screenshot", "screenshotpath", "image", "imagepath", "imgpath", "img"),
     "width": ("imagewidth", "screenshotwidth", "width"),
     "height": ("imageheight", "screenshotheight", "height"),
     "observation": ("observation", "screenobservation", "screendescription", "textualobservation"),
+    "tree": ("uitree", "uidocument", "uihierarchy", "viewhierarchy", "accessibilitytree", "a11ytree", "tree"),
     # of its action
     "type": ("actiontype", "type", "action", "actionname", "name"),
     "description": ("actiondescription", "lowlevelinstruction", "lowinstruction", "stepinstruction", "description"),
@@ -195,8 +200,12 @@ class HyperTrack(ABCBenchmark):
             raise about.error("episode", f"is {about.value('episode')!r}, but its folder is {ref.key.episode_id!r}")
         screenshot = self._screenshot(file.parent, fields.text("screenshot"))
         size = self._size(screenshot, fields, about)
-        extras = {name: fields.value(name) for name in ("observation",) if name in fields}
-        extras |= {"system": about.value("system")} if "system" in about else {}
+        texts = {name: fields if name in fields else shared for name in ("observation", "tree")}
+        extras = {name: found.value(name) for name, found in texts.items() if found and name in found}
+        if found := _about("system", shared, fields):
+            extras["system"] = found.value("system")
+        if unread := {**(shared.unread if shared else {}), **fields.unread}:
+            extras["unread"] = unread
         if "number" in fields and fields.value("number") != index:
             extras["step_id"] = fields.value("number")
         return step(
@@ -208,7 +217,9 @@ class HyperTrack(ABCBenchmark):
             screenshot_size=size,
             action=self._action(fields, size, extras),
             targets=self._box(fields, size),
-            groups={name: shared.text(name) for name in ("device", "app") if shared and name in shared},
+            groups={
+                name: found.text(name) for name in ("device", "app", "category") if (found := _about(name, shared, fields))
+            },
             extras=extras,
         )
 
@@ -293,6 +304,14 @@ class HyperTrack(ABCBenchmark):
             raise fields.error(field, f"{list(numbers)} seem to be fractions, not pixels; use the option coordinates=fractions")
 
 
+class HyperTrackLow(HyperTrack):
+    """HyperTrack with the description of the step's action given (*low*)."""
+
+    name = "hypertrack-low"
+    title = "HyperTrack (low)"
+    setting = "low"
+
+
 @dataclass(frozen=True)
 class _Fields(Row):
     """An object's values under the names of :data:`KEYS`, whatever its own keys are and however deep they are grouped.
@@ -303,6 +322,7 @@ class _Fields(Row):
 
     spelled: Mapping[str, str]
     keys: Sequence[str]
+    unread: Mapping[str, Any]
 
     @classmethod
     def read(cls, row: Row) -> _Fields:
@@ -322,7 +342,15 @@ class _Fields(Row):
                 named[field] = found[first]
         values = {field: value for field, (_, value) in named.items()}
         spelled = {field: place for field, (place, _) in named.items()}
-        return cls(values, row.where, spelled, [place.rpartition(", field ")[2] for _, place, _, _ in entries])
+        known = {key for keys in KEYS.values() for key in keys}
+        unread = {
+            place.replace(", field ", "."): value for key, place, _, value in entries if not (key in known or value is None)
+        }
+        return cls(values, row.where, spelled, [place.rpartition(", field ")[2] for _, place, _, _ in entries], unread)
+
+    def of_episode(self, field: str) -> bool:
+        """Whether the field is there and is none of the action, whose app is the one that it opens."""
+        return field in self and not any(_plain(group) in ACTIONS for group in self.spelled[field].split(", field ")[:-1])
 
     def error(self, field: str, problem: str) -> DataError:
         """The error for a field, under its name in the file."""
@@ -354,6 +382,11 @@ class _Fields(Row):
             return int(sides[1]), int(sides[2])
         width, height = self.named_numbers(field, ("width", "height"))
         return int(width), int(height)
+
+
+def _about(field: str, shared: _Fields | None, fields: _Fields) -> _Fields | None:
+    """Where a field of the episode is: in the episode's own object, else in the step's; ``None`` if it is in neither."""
+    return shared if shared and field in shared else fields if fields.of_episode(field) else None
 
 
 def _entries(row: Row, path: str = "", in_action: bool = False) -> Iterator[tuple[str, str, bool, Any]]:

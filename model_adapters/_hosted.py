@@ -94,7 +94,7 @@ class HostedModel(ABCModel):
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self.sent = SentPixels(**{name: getattr(self.options, name) for name in ImageSize.model_fields})
+        self.sent = SentPixels(**{name: getattr(self.options, name) for name in ImageSize.__annotations__})
 
     def frame(self, task: StepTaskModel) -> Frame:
         return self.fixed_frame or self.sent

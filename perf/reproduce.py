@@ -30,7 +30,8 @@ default folder (`guieval download NAME`), or with `--data DIR`. A training on se
 `--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number of processes
 is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
 ([environments.md](environments.md)), or of the model that writes thoughts. A budget of `null` is the papers' ∞. A command that
-occurs in several rows is run once. `guieval leaderboard runs/*` shows runs beside the published rows.
+occurs in several rows is run once. A table or figure of many trainings is one campaign ([campaigns.md](campaigns.md)), which trains,
+evaluates, and prints its numbers next to the printed ones; `--dry-run` lists what it does. `guieval leaderboard runs/*` shows runs beside the published rows.
 """
 NOT_GIVEN = "not in the paper"
 PARTS = {
@@ -48,7 +49,7 @@ def page() -> str:
     for paper in yaml.safe_load(TABLES.read_text(encoding="utf-8")):
         lines.append(f"## {paper['paper']}\n")
         for section in paper["sections"]:
-            lines += _published(section) if "results" in section else _listed(section)
+            lines += (_study if "campaign" in section else _published if "results" in section else _listed)(section)
         lines.append(paper["left"] + "\n")
     return "\n".join(lines).rstrip() + "\n"
 
@@ -59,14 +60,34 @@ def _table(title: str, rows: Iterator[tuple[str, str, str, str, str]], notes: It
     return [f"### {title}\n", *above, *head, *("| " + " | ".join(row) + " |" for row in rows), ""]
 
 
+def _study(section: Mapping[str, Any]) -> list[str]:
+    """A table or figure of many trainings, which one campaign makes; its printed rows are those of ``configs/results``."""
+    name = section["campaign"]
+    more = [f"`{command}`" for command in section.get("then", ())]
+    lines = [f"### {section['table']}: {section['title']}\n", f"`guieval campaign {name} --out runs/{name}`\n"]
+    lines += [f"Then {', and '.join(more)}.\n"] * bool(more)
+    lines.append(f"GPU hours: {section['hours']}. What differs: {section['differs']}.\n")
+    if "results" not in section:
+        return lines
+    table = get_results(section["results"])
+    head = ["row", *(column.title for column in table.columns), "training"]
+    lines += ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    for row in table.rows:
+        printed = [
+            "-" if value is None else f"{value:.{column.decimals}f}"
+            for value, column in zip(row.values, table.columns, strict=True)
+        ]
+        lines.append("| " + " | ".join([row.title, *printed, row.training or "-"]) + " |")
+    return [*lines, ""]
+
+
 def _listed(section: Mapping[str, Any]) -> list[str]:
     keys = section["keys"]
 
     def rows() -> Iterator[tuple[str, str, str, str, str]]:
         for values in section["rows"]:
             given = dict(zip(keys, values, strict=False))
-            more = section.get("more", {}).get(given.get("patch"), "")
-            commands = section["command"].format_map({**PARTS, **given, "more": more})
+            commands = section["command"].format_map({**PARTS, **given})
             expected = ", ".join(map(str, values[len(keys) :]))
             yield _named(given), _code(commands), expected, section["hours"], section["differs"]
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from guieval.actions import Action, ActionSpace, Click, LongPress, Point, Unsupported
 from guieval.errors import ScreenshotError, UsageError, first_problem, nearest
@@ -25,6 +25,7 @@ from guieval.models.config import ModelConfig
 from guieval.models.messages import Engine, ImageRef, Message, ModelInput, Part, Request, begun
 from guieval.models.prompts import fill, load_template
 from guieval.models.response import Response
+from guieval.models.screen_texts import with_screen_texts
 from guieval.parsing import CallTable, ScrollWords, clicked
 from guieval.steps import StepTaskModel
 
@@ -37,8 +38,18 @@ QWEN_PIXELS = 4 * PATCH**2, 16384 * PATCH**2
 SCALES: dict[int, Frame] = {999: PER_999, 1000: PER_1000}
 
 
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
 class Options(BaseModel, frozen=True, extra="forbid"):
-    """Base class of the options that a family's checkpoints may set, and the options of a family that has none."""
+    """Base class of the options that a family's checkpoints may set, and the options of a family that has none of its own."""
+
+    screen_texts: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
+        (),
+        exclude_if=lambda names: not names,
+        description="further data of a step (its extras) to give to the model as text, e.g. observation or tree",
+    )
 
 
 class ImageLimits(Options):
@@ -108,6 +119,8 @@ class ABCModel(ABC):
         super().__init_subclass__()
         if "fixes_thought" not in vars(cls) and {"opening", "thought_form"} & vars(cls).keys():
             cls.fixes_thought = cls.thought_form is not None or cls.opening is not ABCModel.opening
+        if "prepare_input" in vars(cls):  # so that no family and no caller has to see to the screen's texts
+            setattr(cls, "prepare_input", _telling(cls.prepare_input))  # noqa: B010  # mypy refuses an assignment
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         if thinking is not None and not self.thinking_switch:
@@ -128,7 +141,7 @@ class ABCModel(ABC):
     def _read_options(self) -> Options:
         declaring = next(kind for kind in type(self).__mro__ if "options" in inspect.get_annotations(kind))
         if declaring is ABCModel:
-            return Options()
+            return Options(**{name: self.config.options[name] for name in Options.model_fields if name in self.config.options})
         kind: type[Options] = get_type_hints(declaring)["options"]
         try:
             return kind.model_validate(self.config.options)
@@ -346,6 +359,18 @@ class ABCModel(ABC):
     def write_place(self, task: StepTaskModel, point: Point) -> Any:
         """A place as an argument of a call: ``[x, y]`` in the step's frame, as precise as the model writes it."""
         return list(self.frame(task).quantise(point, task.screenshot_size))
+
+
+def _telling(prepare: Callable[..., ModelInput]) -> Callable[..., ModelInput]:
+    """A family's :meth:`ABCModel.prepare_input` with the texts that the option ``screen_texts`` names."""
+
+    @wraps(prepare)
+    def prepare_input(self: ABCModel, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        prepared = prepare(self, task, history)
+        names = self.options.screen_texts
+        return with_screen_texts(prepared, task, names, self.frame(task)) if names else prepared
+
+    return prepare_input
 
 
 @cache

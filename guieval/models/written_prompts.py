@@ -73,7 +73,7 @@ def example_requests(model: ABCModel) -> list[list[str]]:
         own = HistoryEntry(steps[1], steps[1].action, "The switch is below.", "I swiped up.", None, "model")
         past = (reference_entry(steps[0]), own)[:index]
         try:
-            prepared = model.prepare_input(steps[index], past)
+            prepared = model.prepare_input(_told(model, steps[index]), past)
             messages = list(map(_plain_message, prepared.messages))
             requests.append([setting, _canonical([messages, prepared.prefill, prepared.extra])])
         except Exception as error:  # an adapter may be anyone's code, and refusing a setting is part of what it does
@@ -85,13 +85,18 @@ def fixed_thought_form(model: ABCModel) -> list[str]:
     """How ``model`` is given a thought at made-up steps, by setting: what :func:`example_requests` is for plain requests."""
     forms: list[str] = []
     for setting in get_args(Setting):
-        step = example_episode(setting).steps[0]
+        step = _told(model, example_episode(setting).steps[0])
         try:
             prepared = model.prepare_fixed_thought(step, (), "The switch is below.\nI look there.")
             forms.append(_canonical([_plain_message(prepared.messages[-1]), prepared.prefill, prepared.extra]))
         except Exception as error:  # as above: refusing a setting is part of what an adapter does
             forms.append(type(error).__name__)
     return forms
+
+
+def _told(model: ABCModel, step: StepTaskModel) -> StepTaskModel:
+    """The step with every text that the model's options name."""
+    return step.model_copy(update={"extras": dict.fromkeys(model.options.screen_texts, "what is on the screen")})
 
 
 def _plain_message(message: Message) -> list[Any]:

@@ -1,7 +1,7 @@
 """Reasoning-execution consistency as tables: the judges, human labels, exact match, failures, and examples of these.
 
 The forms are those of the GUIEvalKit paper's Tables 5, 6, 7, 21 and 22. The page with screenshots is
-:mod:`guieval.reports.consistency_page`.
+:mod:`guieval.reports.pages.consistency`.
 """
 
 from __future__ import annotations

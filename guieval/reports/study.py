@@ -38,8 +38,8 @@ class _Own(NamedTuple):
 def study_table(read: Campaign, runs: Sequence[PlannedRun], folder: Path, *, anyway: bool) -> Table:
     """A row for each model: its metrics, in brackets the printed ones, and the GPU hours of its training.
 
-    Of ``references`` every column is shown, else the campaign's ``metrics``, or the first one of each benchmark and mode. The
-    results are also written to ``trainings.jsonl`` in ``folder``.
+    Of ``references`` every column is shown, else the campaign's ``metrics``; of a benchmark and mode without either the first
+    one. The results are also written to ``trainings.jsonl`` in ``folder``.
     """
     board = board_of_campaign([run.directory for run in runs], read.protocols, (), None, anyway=anyway)
     own: dict[str, list[_Own]] = {run.model: [] for run in runs}
@@ -48,7 +48,7 @@ def study_table(read: Campaign, runs: Sequence[PlannedRun], folder: Path, *, any
     trainings = {run.model: run.training for run in runs}
     _write(folder / RESULTS, own, trainings)
     tables = [get_results(name) for name in read.references]
-    heads, cells = _against(tables, own) if tables else _alone(read, own)
+    heads, cells = _against(tables, own) if tables else _alone(read.metrics, own)
     rows: list[Row] = [(model, *cells[model], _hours(trainings[model])) for model in own]
     notes = [f"in brackets: as printed in {', '.join(table.source for table in tables)}"] * bool(tables)
     notes += ["GPU hours: seconds of the optimiser steps times cards"] * any(_recorded(each) for each in trainings.values())
@@ -71,23 +71,32 @@ def _against(tables: Sequence[ResultTable], own: Mapping[str, Sequence[_Own]]) -
         model: [_cell(found, column, _printed(table, model, place)) for table, place, column in shown]
         for model, found in own.items()
     }
-    return heads, cells
+    rests = {each.rest for found in own.values() for each in found for _, _, column in shown if _is(each, column)}
+    others = {model: [each for each in found if each.rest not in rests] for model, found in own.items()}
+    more_heads, more = _alone(None, others)
+    return [*heads, *more_heads], {model: [*cells[model], *more[model]] for model in own}
 
 
 def _printed(table: ResultTable, model: str, place: int) -> float | None:
-    return next((row.values[place] for row in table.rows if row.training == model), None)
+    return next((row.values[place] for row in table.rows if model in (row.training, row.checkpoint)), None)
+
+
+def _is(each: _Own, column: Column) -> bool:
+    """Whether a column is of this metric; one that names none is of the benchmark that the campaign calls as the column."""
+    if column.benchmark is None:
+        return each.rest == f"{column.name}-{each.mode}"
+    return each[:4] == (column.benchmark, column.protocol, column.metric, column.mode)
 
 
 def _cell(found: Sequence[_Own], column: Column, printed: float | None) -> Cell:
-    named = (column.benchmark, column.protocol, column.metric, column.mode)
-    measured = next((each.measured for each in found if each[:4] == named), Measured(None))
+    measured = next((each.measured for each in found if _is(each, column)), Measured(None))
     if printed is None and measured.value is None:
         return None
     return Number(measured, unit=False, mark="" if printed is None else f"({printed:.{column.decimals}f})")
 
 
-def _alone(read: Campaign, own: Mapping[str, Sequence[_Own]]) -> tuple[list[str], dict[str, list[Cell]]]:
-    wanted = [] if read.metrics is None else [name.strip() for name in read.metrics.split(",")]
+def _alone(metrics: str | None, own: Mapping[str, Sequence[_Own]]) -> tuple[list[str], dict[str, list[Cell]]]:
+    wanted = [] if metrics is None else [name.strip() for name in metrics.split(",")]
     found = dict.fromkeys((each.rest, each.metric, each.measured.unit) for every in own.values() for each in every)
     first: dict[str, str] = {}
     for rest, metric, _ in found:

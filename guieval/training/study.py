@@ -10,7 +10,7 @@ from pathlib import Path
 
 from guieval.errors import UsageError
 from guieval.running.trainings import PlannedTraining
-from guieval.training.config import TrainingConfig, parse_config
+from guieval.training.config import RewardSettings, TrainingConfig, parse_config
 from guieval.training.session import refuse_another
 
 
@@ -23,6 +23,8 @@ def check_trainings(trainings: Sequence[PlannedTraining]) -> list[TrainingConfig
     for each in trainings:
         try:
             config = parse_config({**each.values, "out": str(each.directory)})
+            if isinstance(reward := getattr(config, "reward", None), RewardSettings):
+                reward.open_scorer(config.open_adapter(), generated=1)
             if each.state != "not begun":
                 refuse_another(config, Path(config.out))
         except UsageError as error:

@@ -400,8 +400,16 @@ def test_a_published_node_is_read(tmp_path: Path) -> None:
     size = (1080, 2400)
     tree = blob(1, own + blob(11, node))
     sized: dict[str, Any] = {"screenshots": [png(size)], "screenshot_widths": [1080], "screenshot_heights": [2400]}
-    (step,) = only(tmp_path, record(accessibility_trees=[tree], **sized)).steps
+    button = blob(1, blob(3, "Button") + blob(4, "send it") + blob(7, "Senden") + number(14, 1) + number(16, 1) + number(27, 2))
+    trees = [tree + window(button[2:])]
+    (step,) = only(tmp_path, record(accessibility_trees=trees, **sized), trees=True).steps
     assert [tuple(box) for box in step.elements] == [(0, 0, 1000, 136 * 1000 / 2400)] * 2
+    states = {"states": ["enabled", "visible"]}
+    assert step.extras["tree"] == [
+        {"class": "android.widget.FrameLayout", **states, "box": [0.0, 0.0, 1000.0, 56.67]},
+        {"class": "Button", "description": "send it", "text": "Senden", "states": ["clickable", "enabled"], "depth": 2},
+    ]
+    assert "tree" not in only(tmp_path, record(accessibility_trees=trees, **sized)).steps[0].extras
 
 
 # --- framing ---

@@ -18,7 +18,7 @@ from guieval.steps import Episode, EpisodeKey, StepTaskModel
 from guieval.testing.conformance import check_benchmark, check_benchmarks
 from tests.rows import every_row
 
-VARIANTS = {"androidcontrol-curated-low", "gui-odyssey-low", "osworld-g-refined"}
+VARIANTS = {"aitz-low", "androidcontrol-curated-low", "gui-odyssey-low", "hypertrack-low", "osworld-g-refined"}
 """Benchmarks whose files are those of another one, with other names or words."""
 
 

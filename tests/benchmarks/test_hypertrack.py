@@ -11,7 +11,7 @@ from PIL import Image
 
 from guieval.actions import Action, Box, Boxes, Click, Open, Point, Scroll, Stop, Type
 from guieval.errors import DataError, UsageError
-from guieval.registry import benchmarks, load_benchmark
+from guieval.registry import benchmarks, build_model, load_benchmark, load_model, model_config
 from guieval.steps import Episode, StepTaskModel
 from tests.rows import every_row
 
@@ -73,6 +73,41 @@ def only_step(root: Path, value: Any, **options: Any) -> StepTaskModel:
 def test_actions_in_the_obvious_spellings(tmp_path: Path, step: dict[str, Any], expected: Action) -> None:
     assert only_step(tmp_path, document(**step)).action == expected
     assert expected in benchmarks()["hypertrack"].action_space
+
+
+def test_nothing_that_a_row_states_is_lost_in_either_form(tmp_path: Path) -> None:
+    """The app of an action is the one it opens; what no key is known for is kept under its own name."""
+    kept = {"app_name": "微博", "app_category": "社交", "ui_tree": TREE, "score": 3}
+    flat = {**document()["steps"][0], "episode_id": NAME, "instruction": "i", "device_model": "M1", "os": "Android 13", **kept}
+    flat |= {"action_type": None, "action": {"type": "OPEN", "app": "微信", "via": "dock"}, "image_width": 1, "image_height": 1}
+    whole, bare = only_step(tmp_path / "object", {**document(), **kept}), only_step(tmp_path / "list", [flat])
+    assert whole.groups == bare.groups == {"device": "M1", "app": "微博", "category": "社交"}
+    shared = {"observation": "桌面", "tree": TREE, "system": "Android 13"}
+    assert (whole.extras, bare.extras) == (
+        {**shared, "unread": {"score": 3}},
+        {**shared, "unread": {"action.via": "dock", "score": 3}},
+    )
+    assert bare.action == Open(app="微信")
+    low = load_benchmark("hypertrack-low", write(tmp_path / "low", document(action_description="结束任务")))
+    assert low.load(low.index()[0]).steps[0].setting == "low"
+
+
+def test_texts_of_a_screen_are_given_to_every_family_in_its_own_frame(tmp_path: Path) -> None:
+    """After the last user's turn, once; a step without the text is an error and no silent gap."""
+    step = only_step(tmp_path, document(ui_tree=TREE))
+    expected = {0: 'Tree:\n  - Button "OK" clickable ', 1: "[109, 241, 546, 482]", 999: "[100, 100, 500, 200]"}
+    for name, frame in (("qwen2.5-vl-7b", 1), ("ui-tars-1.5-7b", 1), ("glm-4.5v", 999)):
+        config = model_config(name)
+        options = {**config.options, "screen_texts": ["observation", "tree"]}
+        model = build_model(config.model_copy(update={"options": options}))
+        asked = [message for message in model.prepare_input(step, ()).messages if message.role == "user"][-1]
+        assert asked.parts[-2:] == ("Observation:\n桌面", expected[0] + expected[frame])
+        assert asked.parts[:-2] == load_model(name).prepare_input(step, ()).messages[-1].parts
+        with pytest.raises(DataError, match=r"has no 'observation', which the option screen_texts gives .* further data: none"):
+            model.prepare_input(step.model_copy(update={"extras": {}}), ())
+
+
+TREE = [{"class": "a.Button", "text": "OK", "states": ["clickable", "enabled"], "box": [100, 100, 500, 200], "depth": 1}, {}]
 
 
 def test_an_episode_carries_what_is_described(tmp_path: Path) -> None:

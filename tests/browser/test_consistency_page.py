@@ -10,7 +10,7 @@ from PIL import Image
 from guieval.actions import Action, Stop
 from guieval.analysis.consistency.judging import Consistency, Failure, Finding, Judge, Majority, Trace
 from guieval.analysis.decisions.clustering import ClusterSettings
-from guieval.reports.consistency_page import consistency_page
+from guieval.reports.pages.consistency import consistency_page
 from tests.browser.conftest import assert_accessible, opened
 from tests.browser.test_viewer import HOSTILE
 from tests.reports.viewer.made_run import at, task

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from guieval import campaign as campaign_in_python
+from guieval.analysis.trained import points, trained_models
 from guieval.data.sample_sets import get_sample_set
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
@@ -93,18 +94,26 @@ def test_an_unknown_model_or_campaign_is_named(tmp_path: Path) -> None:
 TRAINED = """
 train:
   recipe: tiny-sft
-  launch: "{python} {trainer}"
+  launch: "{python} trainer.py"
   settings: {{trainer.save_steps: 1}}
   rows: [{{name: base, grid: {{}}, evaluate: false}}, {{name: rl, starts_from: base}}, {{name: hot, gpu_hours: 3}}]
   grid: {{limit: [2, null]}}
-benchmarks: [{{bench: demo-icons, limit: 1}}]
-settings: {{engine: transformers}}
+benchmarks: [{{bench: episodes, name: short, protocol: ui-s1-sop, data: {pinned}/benchmark, subset: tools}}]
+modes: [sop]
+settings: {{model: careful, adapter: {pinned}/agents.py, engine: local, sampling: {{temperature: 1}}}}
+references: [printed.yaml]
+"""
+PRINTED = """{name: printed, paper: P, short: P, table: Table 1, caption: of ours, columns: [
+  {name: tsr, title: TSR, meaning: "in %", decimals: 1, benchmark: episodes, protocol: ui-s1-sop, metric: TSR, mode: sop},
+  {name: short, title: all, meaning: "in %", decimals: 1}],
+rows: [{model: a, training: rl-2, values: [12.5, 14.0]}, {model: b, values: [1, 2]}]}
 """
 TRAINER = """
 import json, os, pathlib, sys
 out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
 (out / "checkpoints/checkpoint-4").mkdir(parents=True, exist_ok=True)
 (out / "checkpoints/checkpoint-4/complete").touch()
+(out / "training.yaml").write_text("seed: 7")
 with open("calls", "a") as calls:
     calls.write(out.name + " --resume" * ("--resume" in sys.argv) + "\\n")
 print("no memory left")
@@ -115,16 +124,19 @@ if "FAIL" in os.environ: sys.exit(3)
 """
 
 
-def test_trainings_come_before_their_evaluations_and_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that another starts from first; a failed one is resumed, and a finished one neither begun nor checked again."""
+def test_trainings_come_before_their_evaluations_and_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guieval: CommandLine
+) -> None:
+    """Those that another starts from first, a failed one is resumed, a finished one skipped; then a table."""
     monkeypatch.chdir(tmp_path)
     Path("trainer.py").write_text(TRAINER)
-    file = campaign_file(tmp_path, TRAINED.format(python=sys.executable, trainer="trainer.py"))
+    Path("printed.yaml").write_text(PRINTED)
+    file = campaign_file(tmp_path, TRAINED.format(python=sys.executable, pinned=REPOSITORY / "tests" / "pinned"))
     runs = planned(read_campaign(file, ["train.settings.seed=7"]), Path("out"))
     trainings = trainings_of(runs)
     assert [each.name for each in trainings] == ["base", "rl-2", "rl-null", "hot-2", "hot-null"]
     assert [run.model for run in runs] == ["rl-2", "rl-null", "hot-2", "hot-null"]
-    assert runs[1].config.model.model_path == "out/trainings/rl-null/final" and runs[1].config.model.name == "tiny-policy"
+    assert runs[1].config.model.model_path == "out/trainings/rl-null/final"
     rl = trainings[2].values
     assert (rl["model_path"], rl["limit"], rl["seed"]) == ("out/trainings/base/final", None, 7)
     assert dict(trainings[3].varied) == {"row": "hot", "limit": 2}
@@ -142,6 +154,12 @@ def test_trainings_come_before_their_evaluations_and_each_once(tmp_path: Path, m
     assert len(list(groups)) == 3 and len(list(staged(runs, said.append))) == 4
     assert Path("calls").read_text().split("\n")[:-1] == ["base", "base --resume", "rl-2", "rl-null", "hot-2", "hot-null"]
     assert "trained:  rl-2: 1 GPU hours, 4 steps" in said
+    done = guieval("campaign", file, "--out", "out", "--set", "train.settings.seed=7")
+    rows = [line for line in done.out.splitlines() if line.startswith(("rl-2 ", "hot-2 "))]
+    assert done.code == 0 and "(12.5)" in rows[0] and "(14.0)" in rows[0] and rows[0].endswith(" 1"), done
+    assert "(" not in rows[1].replace("(3)", "") and rows[1].endswith(" 1 (3)") and Path("calls").read_text().count("rl") == 2
+    drawn = points(trained_models(Path("out")), x="limit", y="TSR")
+    assert drawn.series["rl"] == drawn.series["hot"] and [size for size, _ in drawn.series["rl"]] == [2, None]
 
 
 def test_a_training_with_a_wrong_setting_is_named_before_any_begins(tmp_path: Path, guieval: CommandLine) -> None:

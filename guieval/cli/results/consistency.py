@@ -19,8 +19,8 @@ from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder, is_run
 from guieval.journal.run_folders import one_run, rounds_of, runs_over, several_runs
 from guieval.registry import load_benchmark
-from guieval.reports.consistency_page import consistency_page
 from guieval.reports.consistency_tables import consistency_json, example_table, step_lines, tables
+from guieval.reports.pages.consistency import consistency_page
 from guieval.reports.tables.records import writable
 
 UNDECIDED: dict[str, bool | None] = {"apart": None, "inconsistent": False}

@@ -62,11 +62,12 @@ def campaign(
     if parallel > 1 and not dry_run:
         _refuse_loading(runs)
     configs = [(run.config, run.directory) for run in runs]
-    early = dry_run or any(training.state != "finished" for training in trainings)
+    unfinished = any(training.state != "finished" for training in trainings)
+    early = dry_run or unfinished
     sized = without_servers(configs) if early else of_jobs(resolve_jobs(configs, root=folder))
     found = estimates(sized, pace=pace, disagreement=read.disagreement, icc=read.icc)
     models = {run.directory: run.model for run in runs}
-    if trainings:
+    if trainings and early:
         show_plan(trainings, runs, {each.directory: own for each, own in zip(sized, found, strict=True)})
     _print_estimates(found, [models[each.directory] for each in sized], parallel, whole=dry_run and not trainings)
     if dry_run:

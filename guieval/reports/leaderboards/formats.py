@@ -5,27 +5,25 @@ Shares are in per cent in what people read, fractions at full precision in CSV a
 
 from __future__ import annotations
 
-import base64
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_args
 
-from guieval.data.files import read_text
 from guieval.errors import UsageError
 from guieval.metrics.columns import ENDS, End
 from guieval.metrics.leading import denominators
 from guieval.reports.leaderboards.drawing import drawing
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell
 from guieval.reports.leaderboards.sections import Front, Section, sections
+from guieval.reports.pages.kit import NODES, SORTING, STYLE, THEME, whole_page
 from guieval.reports.tables.latex import latex, slug
 from guieval.reports.tables.records import write_records
 from guieval.reports.tables.table import Column, Number, Row, Table, bare, columns, share
 from guieval.reports.tables.terminal import as_text
-from guieval.reports.tables.writers import Format, json_text, markdown, page
+from guieval.reports.tables.writers import Format, json_text, markdown
 from guieval.running.costs import COSTED_STEPS, Spending, amount
 from guieval.steps import whole_text
 
@@ -301,17 +299,12 @@ def _reading(board: Board) -> str:
 
 
 def html(board: Board) -> str:
-    """One page without network requests: sortable by mouse and keyboard, light and dark; only its own script runs.
-
-    The policy in its head allows exactly the page's style and script, by their hashes, so a name that contained markup could do
-    nothing even if it were not escaped.
-    """
-    folder = Path(__file__).parent / "templates"
-    # Both are in the page unchanged, because the policy allows them by their hash.
-    style, script = (read_text(folder / name) for name in ("leaderboard.css", "leaderboard.js"))
-    parts = sections(board)
-    return page(
+    """One page without network requests: sortable by mouse and keyboard, light and dark; only its own script runs."""
+    folder, parts = Path(__file__).parent, sections(board)
+    return whole_page(
         folder / "leaderboard.html.jinja",
+        [STYLE, folder / "leaderboard.css"],
+        [NODES, THEME, SORTING],
         board=board,
         sections=parts,
         fronts=[(section, front, drawing(board, front)) for section in parts for front in section.fronts()],
@@ -324,15 +317,7 @@ def html(board: Board) -> str:
         ends=_ended(board),
         end_names=ENDS,
         notes=[*metric_notes(board), rank_note(board), *spending_notes(board)],
-        style=style,
-        script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
     )
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def _heading(column: BoardColumn) -> dict[str, str]:

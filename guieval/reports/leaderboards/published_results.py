@@ -65,7 +65,7 @@ class Row(_Value):
     variant: str = Field("", description="what distinguishes this row from others of the model")
     aliases: tuple[str, ...] = Field((), description="titles of the same model's rows in other tables")
     checkpoint: str | None = Field(None, description="name in configs/models, if that is the same model with the same prompt")
-    training: str | None = Field(None, description="name of the training in the campaign of this table")
+    training: str | None = Field(None, description="name of the training in a campaign that shows this table")
     thinking: bool | None = Field(None, description="on or off, if the paper has the checkpoint both ways")
     values: tuple[float | None, ...]
 

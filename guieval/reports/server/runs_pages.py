@@ -10,6 +10,7 @@ from guieval.errors import UsageError
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import rounds_of
 from guieval.reports.notes import read_notes
+from guieval.reports.pages.kit import page
 from guieval.reports.server import comparing, overview
 from guieval.reports.server.library import Library
 from guieval.reports.server.messages import HTML, SCRIPT, Answer, as_json, page_part
@@ -17,7 +18,6 @@ from guieval.reports.server.overview import RunPart
 from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
 from guieval.reports.server.steps import StepPages
 from guieval.reports.server.trajectories import TrajectoryPages
-from guieval.reports.tables.writers import page
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import SCRIPTS as ONLINE_SCRIPTS
 from guieval.reports.trajectories.writing import STYLES as ONLINE_STYLES

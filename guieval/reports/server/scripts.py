@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from guieval.reports.tables.writers import page
-from guieval.reports.viewer.writing import OWN as VIEWER
-from guieval.reports.viewer.writing import SCRIPT_FOLDER
+from guieval.reports.pages.kit import NODES, STYLE, THEME, page
 
 OWN = Path(__file__).parent
-SCRIPTS = [SCRIPT_FOLDER / "build.js", SCRIPT_FOLDER / "theme.js"] + [
-    OWN / "script" / f"{name}.js" for name in ("tables", "list", "overview", "start")
-]
-STYLES = [VIEWER / "base.css", OWN / "style.css"]
+SCRIPTS = [NODES, THEME, *(OWN / "script" / f"{name}.js" for name in ("tables", "list", "overview", "start"))]
+STYLES = [STYLE, OWN / "style.css"]
 
 
 def app_page(title: str, kind: str, *, up: str = "") -> str:

@@ -11,7 +11,7 @@ from guieval.data.files import read_bytes
 from guieval.data.screenshots import resolve
 from guieval.errors import ScreenshotError, UsageError
 from guieval.online.trajectory import SCREENS
-from guieval.reports.tables.writers import page
+from guieval.reports.pages.kit import page
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import TEMPLATE, Screens, page_values, row_values, task_values
 from guieval.reports.viewer.folder import script_text

@@ -1,4 +1,4 @@
-"""Tables as Markdown, CSV, JSON and HTML, and HTML pages from templates; every name from outside is escaped."""
+"""Tables as Markdown, CSV, JSON and HTML; every name from outside is escaped."""
 
 from __future__ import annotations
 
@@ -151,17 +151,3 @@ def html_table(table: Table) -> str:
     )
     notes = "".join(f"<p>{escaped(note)}</p>" for note in table.notes)
     return f"<h4>{escaped(table.title)}</h4><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{notes}"
-
-
-def page(template: Path, **values: Any) -> str:
-    """The page that a template makes of some values."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(template.parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return harmless(whole_text(environment.get_template(template.name).render(**values)))

@@ -24,18 +24,18 @@ from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import SCREENS, TrajectoryStep
 from guieval.reports.consistency_tables import in_words
 from guieval.reports.online_tables import online_tables
-from guieval.reports.tables.table import text
+from guieval.reports.pages.kit import DRAWN, MARKS, NODES, STYLE, THEME
 from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.step import action_values, clipped
-from guieval.reports.viewer.writing import OWN as VIEWER
-from guieval.reports.viewer.writing import SCRIPT_FOLDER
 
-SCRIPTS = (*(SCRIPT_FOLDER / f"{name}.js" for name in ("build", "theme", "marks")), Path(__file__).parent / "page.js")
+SCRIPTS = (NODES, THEME, DRAWN, Path(__file__).parent / "page.js")
 TEMPLATE = Path(__file__).parent / "page.html.jinja"
-STYLES = (VIEWER / "base.css", VIEWER / "marks.css", Path(__file__).parent / "style.css")
+STYLES = (STYLE, MARKS, Path(__file__).parent / "style.css")
 SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?↻!–·", strict=True))
 """The mark of each ending, so that colour alone carries no meaning."""
+_COLOURS = dict(zip(ENDINGS, (0, 2, 2, 2, 1, 3, 5, 6, 6, 6), strict=True))
+"""The colour of each ending, as the kit numbers those of verdicts."""
 LINE_LIMIT = 300
 _SCREEN = re.compile(rf"{SCREENS}/([0-9a-f]{{32}}\.(?:png|jpg))")
 
@@ -82,7 +82,6 @@ def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> d
         "rows": rows,
         "endings": [(name, counts[name]) for name in ENDINGS if counts[name]],
         "tables": online_tables([("value", online.metrics)]),
-        "text": text,
     }
 
 
@@ -104,7 +103,7 @@ def row_values(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:
         "goal": clipped(trajectory.goal, LINE_LIMIT),
         "ended": trajectory.ended,
         "sign": SIGNS[trajectory.ended],
-        "code": ENDINGS.index(trajectory.ended),
+        "code": _COLOURS[trajectory.ended],
         "count": len(trajectory.steps),
         "progress": None if outcome is None else f"{percentage(outcome.score.progress, '.0f')} %",
         "effects": [] if outcome is None else [clipped(side_effect, LINE_LIMIT) for side_effect in outcome.score.side_effects],

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guieval.data.files import read_text
 from guieval.errors import UsageError, harmless
+from guieval.reports.pages.kit import joined, joined_script, page
 from guieval.reports.private_places import SHORTENED, any_of, folder_names
-from guieval.reports.tables.writers import page
 
 DATA = "data"
 PAGE = "index.html"
@@ -95,13 +94,3 @@ class ReportFolder:
             (self._out / name).write_text(text, encoding="utf-8", errors="replace")
         except OSError as error:
             raise UsageError(f"the report cannot be written: {str(self._out / name)!r}: {error.strerror}") from None
-
-
-def joined(files: Iterable[Path]) -> str:
-    """The parts of a page's style, or of its script, as one text."""
-    return "\n".join(read_text(file) for file in files)
-
-
-def joined_script(files: Iterable[Path]) -> str:
-    """The parts of a page's script in one function around everything: the data files can access only window.guieval."""
-    return f'"use strict";\n(() => {{\n{joined(files)}}})();\n'

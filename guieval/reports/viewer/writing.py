@@ -6,36 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from guieval.journal import RunFolder
+from guieval.reports.pages.kit import DRAWN, MARKS, NODES, STYLE, THEME
 from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, Content, Row, searched
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import Prompter
 from guieval.reports.viewer.sources import PlannedTasks
 
-SCRIPT_PARTS = (
-    "build",
-    "nodes",
-    "marks",
-    "data",
-    "state",
-    "filters",
-    "episodes",
-    "moving",
-    "filmstrip",
-    "decisions",
-    "screen",
-    "notes",
-    "panel",
-    "theme",
-    "page",
-)
-"""The page's script, in the order in which its parts are joined."""
-STYLE_PARTS = ("base", "marks", "style")
 OWN = Path(__file__).parent
-SCRIPT_FOLDER = OWN / "script"
+_BEFORE, _AFTER = (
+    [OWN / "script" / f"{name}.js" for name in parts.split()]
+    for parts in ("data state filters episodes moving filmstrip decisions screen notes panel", "page")
+)
 TEMPLATE = OWN / "page.html.jinja"
-SCRIPTS = [SCRIPT_FOLDER / f"{name}.js" for name in SCRIPT_PARTS]
-STYLES = [OWN / f"{name}.css" for name in STYLE_PARTS]
+SCRIPTS = [NODES, OWN / "script" / "nodes.js", DRAWN, *_BEFORE, THEME, *_AFTER]
+"""The parts of the page's script, in the order in which they are joined."""
+STYLES = [STYLE, MARKS, OWN / "style.css"]
 
 
 def write_report(

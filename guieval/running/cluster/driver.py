@@ -139,10 +139,10 @@ class Cluster:
                 session.drive()
         session.discard_shards()
         outcome = session.outcome()
-        if session.fault is not None:
+        if (error := session.error) is not None:
             self.broken_off = outcome
-            kept = f"every answer before is kept, and {_resume(directory, ' --accept-changes')}"
-            raise AdapterFault(f"the adapter is at fault: {session.fault}; {kept}")
+            again = f"guieval run --resume {directory}{' --accept-changes' * isinstance(error, AdapterFault)}"
+            raise type(error)(f"{error}; every answer before is kept, and `{again}` continues from there")
         return outcome
 
     def stop(self) -> None:
@@ -192,10 +192,9 @@ class _Session:
         self._setups.confirm()
         self._merger = Merger(run, journal)
         self._watch = AnswerWatch(run.model, journal.directory)
-        self._interrupted = False
+        self._interrupted = self._ending = False
         self._bad_data: str | None = None
-        self.fault: str | None = None
-        """The fault of the adapter that stopped the run."""
+        self._fault: str | None = None
         self._progress = self._merger.progress
         self._progress.load = self._load
         if (damage := self._merger.answered.damage) is not None:
@@ -226,7 +225,7 @@ class _Session:
         self._on_progress(self._progress)
         try:
             while not self._interrupted and self._bad_data is None and self._goes_on():
-                if self._progress.halted is None and (why := self._progress.fault or self.fault or self._halt(self._progress)):
+                if self._progress.halted is None and (why := self._progress.fault or self._fault or self._halt(self._progress)):
                     self._progress.halted = why
                     self._stop(at_once=False)  # the answers to the steps in flight are paid for
                 self._tick()
@@ -234,12 +233,18 @@ class _Session:
             self._stop_all()
         if not self._interrupted:
             self._progress.warnings += self._watch.close()
-        self.fault = self._progress.fault or self.fault
-        if self._bad_data is not None:
-            raise DataError(f"{self._bad_data}; every answer before is kept, and {_resume(self._directory)}")
         if self._left_alone and not len(self._merger.answered.ledger):
             why = (self._progress.warnings or ["all are lost"])[-1]
-            raise EngineError(f"no worker could start: {why}; then {_resume(self._directory)}")
+            again = f"guieval run --resume {self._directory}"
+            raise EngineError(f"no worker could start: {why}; then `{again}` continues from there")
+
+    @property
+    def error(self) -> DataError | AdapterFault | None:
+        """The error that stopped the run."""
+        if self._bad_data is not None:
+            return DataError(self._bad_data)
+        fault = self._progress.fault or self._fault
+        return None if fault is None else AdapterFault(f"the adapter is at fault: {fault}")
 
     def outcome(self) -> RunOutcome:
         return RunOutcome.of(
@@ -281,9 +286,9 @@ class _Session:
             return any(member.state != "gone" for member in self._members)
         return bool(self._working)
 
-    def _tick(self, *, give: bool = True) -> None:
+    def _tick(self) -> None:
         for member in self._members:
-            if give and member.state == "idle" and self._queue and self._progress.halted is None:
+            if member.state == "idle" and self._queue and self._progress.halted is None and not self._ending:
                 self._put_to_work(member)
         waiting = {member.pending: member for member in self._members if member.pending is not None}
         ready, _ = self._ray.wait(list(waiting), num_returns=1, timeout=0.5)
@@ -352,7 +357,7 @@ class _Session:
         if ended.how == "bad-data":
             self._bad_data = ended.why
         elif ended.how == "fault":
-            self.fault = ended.why
+            self._fault = ended.why
 
     def _lose(self, member: _Member, why: str) -> None:
         """Go on without a worker: keep what it answered, and make shards for others of the rest of what it had."""
@@ -364,7 +369,7 @@ class _Session:
         again = self._merger.left(member.refs)
         others = sum(other.state != "gone" for other in self._members)
         self._queue += divided(again, self._run.plan, max(1, others))
-        rest = f"; {len(again):,} episodes go to the other {others}" if again and others else ""
+        rest = f"; {len(again):,} episodes go to the other {others}" if again and others and not self._ending else ""
         self._progress.warnings.append(f"{member.title} {why}{rest}")
         self._on_progress(self._progress)
 
@@ -374,10 +379,11 @@ class _Session:
 
     def _stop_all(self) -> None:
         """Let every worker at work stop, and merge what it has."""
+        self._ending = True
         self._stop(at_once=True)
         deadline = time.monotonic() + STOP_SECONDS
         while self._working and time.monotonic() < deadline:
-            self._tick(give=False)
+            self._tick()
         for member in self._working:  # its shard stays where it cannot be seen
             self._lose(member, "does not stop")
         self._progress.in_flight = 0
@@ -388,7 +394,3 @@ class _Session:
             self._waiting_shown = True
             self._progress.warnings.append(f"no worker has started after {WAIT_SECONDS:.0f} s; `ray status` shows what is free")
             self._on_progress(self._progress)
-
-
-def _resume(directory: Path, more: str = "") -> str:
-    return f"`guieval run --resume {directory}{more}` continues from there"

@@ -13,7 +13,7 @@ import pytest
 from guieval.data.doctor.counts import counted
 from guieval.metrics.rounding import percentage
 
-BUILD = Path(__file__).parents[3] / "guieval" / "reports" / "viewer" / "script" / "build.js"
+BUILD = Path(__file__).parents[3] / "guieval" / "reports" / "pages" / "build.js"
 
 
 def value_of(expression: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from guieval.data.shipped import __version__
+from guieval.errors import DataError
 from guieval.journal import STEPS, Journal, RunFolder
 from guieval.models.scored_response import failed_sample
 from guieval.registry import load_benchmark
@@ -174,6 +175,22 @@ def test_a_machine_with_another_version_or_other_data_cannot_take_part(opened: R
     assert other is not None and other.how == "failed" and "bench_options.seed" in other.why
     older = begun(worker, opened, version="0.1")
     assert older == Ended("failed", f"it has guieval {__version__}, but 0.1 is required")
+
+
+def test_an_episode_that_cannot_be_loaded_ends_the_run(opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, (key, *others) = type(opened.run.benchmark), keys_of(opened, 3)
+    load = kind.load
+
+    def damaged(self: Any, ref: Any) -> Any:
+        if ref.key == key:
+            raise DataError("line 3 is damaged")
+        return load(self, ref)
+
+    assert begun(worker, opened) is None
+    monkeypatch.setattr(kind, "load", damaged)
+    news = works(worker, [*others, key])
+    assert news[-1].ended is not None and news[-1].ended.how == "bad-data" and "line 3 is damaged" in news[-1].ended.why
+    assert "--resume" not in news[-1].ended.why
 
 
 def test_servers_that_do_not_answer_end_a_worker_with_one_sentence(opened: Runner, worker: Worker, tmp_path: Path) -> None:

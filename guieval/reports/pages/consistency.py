@@ -1,7 +1,7 @@
 """Reasoning-execution consistency as one HTML page: the tables, and examples of failures on their screenshots.
 
 Examples have the form of the GUIEvalKit paper's Figures 20 and 21: the thought, the execution it led to, and what most judges
-execute who are given it. The page needs no other file, no script and no network.
+execute who are given it. The page needs no other file and no network.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from guieval.analysis.consistency.judging import Consistency, Majority, Trace
 from guieval.data.screenshots import jpeg_url, read_picture
 from guieval.errors import ScreenshotError
 from guieval.reports.consistency_tables import MEANING, decided, examples, in_words, tables
+from guieval.reports.pages.kit import KIT, NODES, STYLE, THEME, whole_page
 from guieval.reports.private_places import Shortener
-from guieval.reports.tables.table import text
-from guieval.reports.tables.writers import page
 
 SIDE = (600, 900)
 """The largest (width, height) of an embedded screenshot, in pixels."""
@@ -28,14 +27,15 @@ def consistency_page(found: Consistency, root: Path | None, each: int, *, undeci
     """The page, with ``each`` examples of every kind of failure; screenshots are looked for below ``root``, the data folder."""
     shown = [(kind, _example(trace, root)) for kind, trace in examples(found, each)]
     grouped = [(kind, [example for _, example in group]) for kind, group in groupby(shown, key=lambda pair: pair[0])]
-    return page(
-        Path(__file__).parent / "templates" / "consistency.html.jinja",
+    return whole_page(
+        KIT / "consistency.html.jinja",
+        [STYLE, KIT / "consistency.css"],
+        [NODES, THEME],
         title=f"Reasoning-execution consistency of {found.model}",
         subtitle=f"Judges: {', '.join(judge.title for judge in found.judges)}",
         tables=tables(found, undecided_as=undecided_as),
         examples=grouped,
         meaning=MEANING,
-        text=text,
     )
 
 

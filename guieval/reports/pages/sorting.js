@@ -1,4 +1,3 @@
-"use strict";
 // Sorts a table by the column whose head is pressed: numbers largest first, texts from A; pressed again, the other way round.
 // What a column has no value of stays below, either way.
 for (const table of document.querySelectorAll("table.sortable")) {
