@@ -10,7 +10,7 @@ from guieval.actions import Answer, Click, LongPress, Open, Point, Press, Scroll
 from guieval.history import reference_entry
 from guieval.models import ABCModel, ImageRef
 
-from .steps import GROUNDING, adapter, outside, own, past, scroll, step
+from .steps import GROUNDING, adapter, outside, own, scroll, step
 from .tables import means, reads, refuses, thinks
 
 OLD = adapter("glm_4_1v")
@@ -49,18 +49,6 @@ def test_the_past_is_written_as_the_published_sample(model: ABCModel) -> None:
     )
     assert sample in text
     assert text.split(sample)[1].startswith("\n\nThe current screenshot is given" if model is OLD else "# Output Format")
-
-
-def test_the_past_without_a_readable_reply_of_its_own() -> None:
-    text = NEW.prepare_input(step(), past(3)).text
-    assert (
-        "Step 0:\nMemory: None\nReason: Open the settings\nAction: {'action_type': 'open_app', 'app_name': 'Settings'}\n\n"
-        "Step 1:\nMemory: None\nReason: I \"did\"\n step 1\nAction: {'action_type': 'input_text', 'text': \"it's\", "
-        "'box_2d': [[0, 0, 999, 999]], 'override': False}\n\n"
-        "Step 2:\nMemory: None\nReason: I \"did\"\n step 2\nAction: {'action_type': 'click', "
-        "'box_2d': [[500, 749, 500, 749]]}\n\n"
-        "# Output Format"
-    ) in text
 
 
 def test_its_own_past_is_written_without_its_thought_and_box_tokens() -> None:

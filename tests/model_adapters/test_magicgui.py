@@ -3,32 +3,12 @@ from __future__ import annotations
 import pytest
 
 from guieval.actions import Click, Drag, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ImageRef
 
 from .steps import GROUNDING, adapter, outside, past, step
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("magicgui")
 AT = Point(500.0, 750.0)
-
-
-def test_the_english_prompt_holds_the_history() -> None:
-    own = HistoryEntry(step(step_index=1), Type(text="wifi"), None, None, "text(512,80,wifi)", "model")
-    plain = reference_entry(step(Press(button="RECENT"), step_index=2))
-    task = step(step_index=3)
-    (message,) = MODEL.prepare_input(task, (*past(1), own, plain)).messages
-    image, text = message.parts
-    assert (message.role, image) == ("user", ImageRef(task, (504, 1148)))
-    assert isinstance(text, str)
-    assert text.startswith(
-        "You are a well-trained mobile intelligent agent capable of assisting users with step-by-step navigation tasks. "
-        "Given the current smartphone screenshot <image> and the user instruction:\n"
-        'Instruction: "Turn on Wi-Fi"\n'
-        'Action History: "Open the settings \ntext(512,80,wifi) \nPress the recent button. \n"\n\n'
-        "Please output the correct function call"
-    )
-    assert text.endswith("    8. finish() The user task is finished.\n    ")
 
 
 def test_the_chinese_prompt_has_no_place_for_a_past() -> None:

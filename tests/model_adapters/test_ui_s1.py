@@ -4,7 +4,7 @@ import json
 
 from guieval.actions import Action, Answer, Click, Hotkey, Open, Point, Press, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ImageRef, Message
+from guieval.models import ImageRef
 from tests.rows import every_row
 
 from .steps import CLICK, GROUNDING, adapter, outside, own, scroll, step
@@ -30,21 +30,6 @@ def test_examples_as_the_code_sends_them_and_the_prompt_as_the_paper_prints_it()
 
 FORMS = ("paper", "code")
 OWN = "<think>\nThe list.\n</think>\n<action>\n" + json.dumps({"action": "click", "coordinate": [546, 1806]}) + "\n</action>"
-
-
-def test_past_is_written_as_turns_with_the_last_two_screenshots() -> None:
-    first = reference_entry(step(Open(app="Settings"), low_level_instruction="Open the settings"))
-    entries = (first, own(MODEL, OWN, 1), own(MODEL, OWN, 2))
-    task = step(step_index=3, screenshot="3.png")
-    assert MODEL.prepare_input(task, entries).messages[1:] == (
-        Message("user", (f"User Instruction: Turn on Wi-Fi\n{FORMAT}", NOTE)),
-        Message("assistant", ('<action>\n{"action": "open", "text": "Settings"}\n</action>',)),
-        Message("user", (FORMAT,)),
-        Message("assistant", (OWN,)),
-        Message("user", (FORMAT, ImageRef(entries[2].task))),
-        Message("assistant", (OWN,)),
-        Message("user", (FORMAT, ImageRef(task))),
-    )
 
 
 def test_number_of_screenshots_is_an_option() -> None:
