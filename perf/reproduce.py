@@ -30,8 +30,9 @@ default folder (`guieval download NAME`), or with `--data DIR`. A training on se
 `--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number of processes
 is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
 ([environments.md](environments.md)), or of the model that writes thoughts. A budget of `null` is the papers' ∞. A command that
-occurs in several rows is run once. A table or figure of many trainings is one campaign ([campaigns.md](campaigns.md)), which trains,
-evaluates, and prints its numbers next to the printed ones; `--dry-run` lists what it does. `guieval leaderboard runs/*` shows runs beside the published rows.
+occurs in several rows is run once. A table or figure of many trainings is one campaign ([campaigns.md](campaigns.md)), which
+trains, evaluates, and prints its numbers next to the printed ones; `--dry-run` lists what it does. `guieval leaderboard runs/*`
+shows runs beside the published rows.
 """
 NOT_GIVEN = "not in the paper"
 PARTS = {

@@ -38,6 +38,10 @@ class Shown(NamedTuple):
 
 FIGURES: tuple[Shown, ...] = (
     Shown("reward", ("reward",)),
+    Shown("reward for the format", ("*/format", "*/parsed")),
+    Shown("reward for the type", ("*/type",)),
+    Shown("reward for the parameters", ("*/params", "*/coordinate", "*/iou", "*/soft", "*/exact")),
+    Shown("spread of the rewards of a group", ("reward_std",)),
     Shown("exact match of the replies (%)", ("watch/exact_match", "*/exact_match"), share=True),
     Shown("successful rollouts (%)", ("online/success", "semi_online/success"), share=True),
     Shown("entropy", ("entropy",)),
@@ -46,6 +50,8 @@ FIGURES: tuple[Shown, ...] = (
     Shown("groups kept (%)", ("dynamic_sampling/kept_share",), share=True),
     Shown("tokens per reply", ("completions/mean_length",)),
     Shown("loss", ("loss",)),
+    Shown("learning rate", ("learning_rate",)),
+    Shown("norm of the gradient", ("grad_norm",)),
     Shown("SOP score in evaluations (%)", ("eval/sop_score",), share=True),
     Shown("exact match in evaluations (%)", ("eval/exact_match",), share=True),
     Shown("success in evaluations (%)", ("eval/success",), share=True),

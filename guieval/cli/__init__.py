@@ -85,6 +85,19 @@ _NAMES = {
 """The source of names that an option or argument takes, a function or a mapping; imported only to complete one."""
 
 
+class Command(TyperCommand):
+    """A command that refuses an option that is given several times and takes one value, where click takes the last."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        values, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        for option in order:
+            if isinstance(option, TyperOption) and not (option.multiple or option.is_flag) and order.count(option) > 1:
+                more = "; `guieval campaign` runs several" * (self.name == "run" and option.name in ("model", "bench"))
+                given = f"{order.count(option)} times, the last as {values[option.name]!r}"
+                raise UsageError(f"{option.opts[0]} is given {given}, and takes one value{more}")
+        return super().parse_args(ctx, args)
+
+
 class Commands(TyperGroup):
     """The commands. Each is imported when it is called; a list of commands needs only the first sentences of their help."""
 
@@ -112,7 +125,7 @@ def load(name: str) -> TyperCommand | TyperGroup:
     single = getattr(module, "app", None)
     if single is None:
         single = typer.Typer(add_completion=False)
-        single.command(name)(getattr(module, COMMANDS[name].rpartition(".")[2]))
+        single.command(name, cls=Command)(getattr(module, COMMANDS[name].rpartition(".")[2]))
     command = get_command(single)
     command.name = name
     assert isinstance(command, TyperCommand | TyperGroup)

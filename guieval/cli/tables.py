@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
 import typer
@@ -12,7 +13,7 @@ import typer
 from guieval.errors import harmless
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from guieval.reports.tables.table import Table
@@ -64,26 +65,29 @@ def show(*tables: Table | None, full: str = LEFT_OUT) -> None:
             console.print(line, soft_wrap=True, highlight=False)
 
 
+def present(form: str, out: Path | None, text: Callable[[], str], shown: Callable[[], None] | None = None) -> None:
+    """End a command that makes one thing in several formats: name the file that has it, or print it.
+
+    ``text`` is it in the format ``form``; ``shown`` prints it for the terminal in place of that, if the format is text.
+    """
+    if out is not None:
+        echo(f"written:  {out}", err=_json_to.get() is not None)
+    elif form == "text" and shown is not None:
+        shown()
+    else:
+        print_text(text())
+
+
 def write_tables(tables: Sequence[Table], form: str, out: Path | None = None) -> None:
     """Print tables in one of :data:`FORMATS`, or write them to a file and print its name."""
     from guieval.reports.tables.terminal import as_text
     from guieval.reports.tables.writers import comma_separated, json_text, markdown
 
-    if form == "text" and out is None:
-        show(*tables)
-        return
-    if form == "json" and out is None:
-        print_json({"tables": tables})
-        return
-    if form == "json":
-        text = json_text({"tables": tables})
-    else:
-        text = {"text": as_text, "md": markdown, "csv": comma_separated}[form](tables)
-    if out is None:
-        echo(text, nl=False)
-    else:
-        out.write_text(text, encoding="utf-8")
-        echo(f"tables:   {out}")
+    writers = {"text": as_text, "md": markdown, "csv": comma_separated, "json": lambda each: json_text({"tables": each})}
+    text = partial(writers[form], tables)
+    if out is not None:
+        out.write_text(text(), encoding="utf-8")
+    present(form, out, text, partial(show, *tables))
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:

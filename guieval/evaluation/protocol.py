@@ -190,9 +190,14 @@ class Protocol:
         return self.datasets is None or dataset in self.datasets
 
     def foreign_mark(self, datasets: Iterable[str]) -> str:
-        """The mark beside a metric over data that the source does not evaluate; "" where it evaluates all of it."""
+        """The mark next to a metric over data that the source does not evaluate; "" if it evaluates all of it."""
         others = [dataset for dataset in dict.fromkeys(datasets) if not self.applies_to(dataset)]
         return f"not written for {', '.join(others)}" if others else ""
+
+    def foreign_note(self, dataset: str) -> str:
+        """The mark as a sentence, with the data that the source does evaluate."""
+        mark = self.foreign_mark([dataset])
+        return f"{self.name} is written for {', '.join(sorted(self.datasets or ()))}, not for {dataset}" if mark else ""
 
     def judgement(self) -> str:
         """How steps are judged, in words; equal texts mean equal judgements."""

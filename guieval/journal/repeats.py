@@ -91,6 +91,8 @@ class Repeats:
         if not self.several:
             return ""
         seeds = "; ".join(map(str, self.seeds))
+        if all(each.sampling is not None and each.history is None for each in self.seeds):
+            seeds = f"sampling seed{'s' * (len(self.seeds) > 1)} {', '.join(str(each.sampling) for each in self.seeds)}"
         if len(self.directories) == self.planned:
             return f"mean of {self.planned} repeats ({seeds})"
         there, verb, of = len(self.directories), *(("is", "it") if len(self.directories) == 1 else ("are", "these"))

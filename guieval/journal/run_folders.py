@@ -97,36 +97,23 @@ def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list
     return [run for run in found if run not in problems]
 
 
-def paired_repeats(first: Path, second: Path) -> list[tuple[Repeats, Repeats]]:
-    """The runs of two directories to put side by side, repeats as one: by their modes, if one of the two holds several.
+def paired(first: Path, second: Path, *, rollouts: bool = False) -> list[tuple[Repeats, Repeats]]:
+    """The runs of two directories to put side by side, repeats as one: by their modes, if one of the two has several.
 
-    Raises as :func:`paired_runs` does.
+    With ``rollouts`` a rollout is itself, and each repeat a run. A mode that only one side has is named in a warning. Raises
+    :class:`guieval.errors.UsageError` if no mode is on both sides, or a side has several runs in one mode.
     """
-    sides = [grouped(several_runs([each])) for each in (first, second)]
-    of = {each.first: each for side in sides for each in side}
-    pairs = _paired([[each.first for each in side] for side in sides], first, second)
-    return [(of[one], of[two]) for one, two in pairs]
-
-
-def paired_runs(first: Path, second: Path, *, rollouts: bool = False) -> list[tuple[Path, Path]]:
-    """The runs of two directories to put side by side: by their modes, where one of the two holds several runs.
-
-    A mode that only one side has is named in a warning. Raises :class:`guieval.errors.UsageError` where no mode is on both
-    sides, or a side has several runs in one mode.
-    """
-    return _paired([several_runs([each], rollouts=rollouts) for each in (first, second)], first, second)
-
-
-def _paired(sides: Sequence[Sequence[Path]], first: Path, second: Path) -> list[tuple[Path, Path]]:
+    found = [several_runs([each], rollouts=rollouts) for each in (first, second)]
+    sides = [[Repeats((run,), (), 1) for run in runs] if rollouts else grouped(runs) for runs in found]
     if all(len(side) == 1 for side in sides):
         return [(sides[0][0], sides[1][0])]
-    by_mode: list[dict[str, Path]] = []
+    by_mode: list[dict[str, Repeats]] = []
     for side in sides:
         by_mode.append({})
         for run in side:
-            other = by_mode[-1].setdefault(RunFolder(run).manifest.mode.label, run)
+            other = by_mode[-1].setdefault(RunFolder(run.first).manifest.mode.label, run)
             if other != run:
-                raise UsageError(f"{str(other)!r} and {str(run)!r} are in the same mode; name one of them")
+                raise UsageError(f"{str(other.first)!r} and {str(run.first)!r} are in the same mode; name one of them")
     one, two = by_mode
     shared = [mode for mode in one if mode in two]
     if not shared:
@@ -134,8 +121,31 @@ def _paired(sides: Sequence[Sequence[Path]], first: Path, second: Path) -> list[
             f"{str(first)!r} and {str(second)!r} have no mode in common ({', '.join(one)} and {', '.join(two)}); name two runs"
         )
     for mode in one.keys() ^ two.keys():
-        _LOG.warning("note: mode %s is only in %r, so it is not compared", mode, str((one | two)[mode]))
+        _LOG.warning("note: mode %s is only in %r, so it is not compared", mode, str((one | two)[mode].first))
     return [(one[mode], two[mode]) for mode in shared]
+
+
+def rivals(folder: Path) -> list[tuple[Repeats, Repeats]]:
+    """The models in a folder, e.g. a campaign's, each with the first that was run on the same steps in the same mode.
+
+    Raises :class:`guieval.errors.UsageError` if there are no two.
+    """
+    alike: dict[tuple[str, str, str], list[Repeats]] = {}
+
+    def begun(each: Repeats) -> tuple[str, int]:
+        # the runs of a command are begun in its order, within the second that a manifest knows
+        return RunFolder(each.first).manifest.created, (each.first / MANIFEST).stat().st_mtime_ns
+
+    for each in sorted(grouped(several_runs([folder])), key=begun):
+        run = RunFolder(each.first)
+        alike.setdefault((run.manifest.benchmark.name, run.manifest.mode.label, run.planned_digest), []).append(each)
+    pairs = [(first, other) for first, *others in alike.values() for other in others]
+    if not pairs:
+        raise UsageError(
+            f"there is nothing to compare {str(folder)!r} with: give two or more runs, or a folder with runs of several models "
+            "on the same steps"
+        )
+    return pairs
 
 
 def runs_over(kind: Kind, directories: Sequence[Path], instead: str) -> list[Path]:

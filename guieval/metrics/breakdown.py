@@ -30,6 +30,16 @@ part: the paper's fifths (0-20 %, 20-40 %, ...)."""
 LENGTHS: tuple[tuple[int, int | None], ...] = ((1, 1), (2, 5), (6, 10), (11, 15), (16, 20), (21, None))
 """Groups of episode lengths, first and last included. Single steps are a group of their own (no history, and success equals
 exact match); the others are in fives, because the paper discusses steps 5 and 15."""
+REASONING: tuple[tuple[int, int | None], ...] = (
+    (0, 0),
+    (1, 100),
+    (101, 200),
+    (201, 400),
+    (401, 800),
+    (801, 1600),
+    (1601, None),
+)
+"""Groups of lengths of reasoning, in characters, first and last included; each is twice as wide as the one before."""
 NEAR = 140.0
 """The largest distance of a near miss where the protocol allows no distance, or one in pixels, which columns do not have; in
 thousandths of the screen. It is OS-Atlas's 0.14, the widest distance in common use."""
@@ -73,7 +83,7 @@ _BY_END: dict[int, ErrorKind] = {
 _Ways: TypeAlias = tuple[Measured, list[Terms]]
 Cut: TypeAlias = tuple[NDArray[np.int64], Sequence[str]]
 """(n,) the index of each step's label, -1 for none; and the labels in natural order."""
-_OPTIONAL_LABELS = ("app", "language", "element")
+_OPTIONAL_LABELS = ("app", "category", "language", "element")
 """Labels of some benchmarks that are accepted for every run; a run without them has no cells."""
 
 
@@ -100,16 +110,17 @@ class Cell:
 
 def ways(columns: RunColumns) -> tuple[str, ...]:
     """The properties that :func:`breakdown` accepts for this run."""
-    own = ("action", "length", "step", "ratio", "subset")
+    own = ("action", "length", "step", "ratio", "reasoning", "subset")
     return (*own, *sorted(key for key in columns.groups if key not in own))
 
 
 def breakdown(columns: RunColumns, protocol: str, by: str | Sequence[str]) -> list[Cell]:
     """The run's reached steps by ``action`` (the reference's type), episode ``length`` (:data:`LENGTHS`), ``step`` (index
-    from 0), step ``ratio`` (:data:`STEP_RATIOS`), ``subset``, or a label of the benchmark (a key of ``columns.groups``).
+    from 0), step ``ratio`` (:data:`STEP_RATIOS`), length of the ``reasoning`` (:data:`REASONING`), ``subset``,
+    or a label of the benchmark (a key of ``columns.groups``).
 
     Several names give a cell for each combination that occurs; the paper's horizon analysis is ``("ratio", "step")``. Cells
-    are in natural order, without empty ones. A label of other benchmarks (app, language, element) that this one does not
+    are in natural order, without empty ones. A label of other benchmarks (app, category, ...) that this one does not
     provide gives no cell. Raises :class:`UsageError` for an unknown name or a protocol the run was not judged by.
     """
     return mean_breakdown([columns], protocol, by)
@@ -226,9 +237,9 @@ def _labels(columns: RunColumns, name: str) -> Cut:
         case "action":
             return columns.reference_type.astype(np.int64), TYPES
         case "length":
-            firsts = np.array([first for first, _ in LENGTHS])
-            words = [f"{first}+" if last is None else f"{first}-{last}".removesuffix(f"-{first}") for first, last in LENGTHS]
-            return np.searchsorted(firsts, columns.length, side="right").astype(np.int64) - 1, words
+            return _grouped(columns.length, LENGTHS)
+        case "reasoning":
+            return _grouped(np.full(len(columns), -1) if columns.reasoning is None else columns.reasoning, REASONING)
         case "step":
             last = int(columns.step_index.max(initial=0))
             return columns.step_index.astype(np.int64), [str(index) for index in range(last + 1)]
@@ -247,6 +258,13 @@ def _labels(columns: RunColumns, name: str) -> Cut:
         return np.full(len(columns), -1, dtype=np.int64), ()
     known = ways(columns)
     raise UsageError(f"a run cannot be broken down by {name!r}{nearest(name, known)}; this one can by {', '.join(known)}")
+
+
+def _grouped(values: NDArray[np.int32] | NDArray[np.int64], groups: Sequence[tuple[int, int | None]]) -> Cut:
+    """The group of each value, -1 of one below the first."""
+    firsts = np.array([first for first, _ in groups])
+    words = [f"{first}+" if last is None else f"{first}-{last}".removesuffix(f"-{first}") for first, last in groups]
+    return np.searchsorted(firsts, values, side="right").astype(np.int64) - 1, words
 
 
 def _numbered(values: Sequence[str]) -> Cut:

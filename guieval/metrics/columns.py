@@ -84,7 +84,8 @@ class RunColumns:
     predicted point lies in one of the screen's boxes (border included, as published, not enlarged) that does not hold the
     reference point; ``None`` where that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of the step
     as the server reported them, -1 where it reported none; ``None`` for answers without requests. ``seconds``: from sending the
-    first sample's request to its whole answer, NaN if unknown. ``label_digests``: (n, 4) uint64, each step's
+    first sample's request to its whole answer, NaN if unknown. ``reasoning``: int32, the characters of the first sample's
+    reasoning and thought, -1 for a step without an answer, ``None`` if unknown. ``label_digests``: (n, 4) uint64, each step's
     :class:`guieval.data.editions.LabelDigest`, zeros where the step is unknown. ``key_of`` names a row.
 
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
@@ -124,6 +125,7 @@ class RunColumns:
     completion_tokens: NDArray[np.int64] | None = None
     label_digests: NDArray[np.uint64] | None = None
     seconds: NDArray[np.float64] | None = None
+    reasoning: NDArray[np.int32] | None = None
     outcomes: NDArray[np.float64] | None = None
     ended: NDArray[np.int32] | None = None
     left_out: int = 0

@@ -124,7 +124,7 @@ class Ledger:
         self._covered, self._elsewhere = array("b", [0]) * n, array("b", [0]) * n
         self._samples, self._drawn = array("h", [0]) * n, array("h", [0]) * n
         self._prompt_tokens, self._completion_tokens = array("q", [-1]) * n, array("q", [-1]) * n
-        self._seconds = array("d", [math.nan]) * n
+        self._seconds, self._reasoning = array("d", [math.nan]) * n, array("i", [-1]) * n
         self._base_end = array("b", [NOT_RUN]) * n
         """How a step ended where that does not depend on a protocol; of the others WRONG."""
 
@@ -193,6 +193,7 @@ class Ledger:
         self._prompt_tokens[row] = total_known(usage.prompt_tokens for usage in usages)
         self._completion_tokens[row] = total_known(usage.completion_tokens for usage in usages)
         self._seconds[row] = math.nan if first.seconds is None else first.seconds
+        self._reasoning[row] = len(first.thought or "") + len(first.reasoning or "") if first.answered else -1
         self._many.pop(row, None)
         action = task.action if first.right_under else first.action  # right: of the reference's type, within its space
         self._kept.pop(row, None)
@@ -316,6 +317,7 @@ class Ledger:
             prompt_tokens=np.asarray(self._prompt_tokens)[rows],
             completion_tokens=np.asarray(self._completion_tokens)[rows],
             seconds=np.asarray(self._seconds)[rows],
+            reasoning=np.asarray(self._reasoning)[rows],
             groups=self._groups(rows),
             label_digests=self._digests[rows],
             judged=judged,

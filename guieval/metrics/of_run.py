@@ -69,12 +69,13 @@ class Metrics(Mapping[str, Measured]):
     def __str__(self) -> str:
         """A line for each metric: its value, its 95 % interval, what it is over, and how many of these are missing."""
         width = max(map(len, self), default=0)
-        lines = [f"{name:{width}}  {_in_words(each)}" for name, each in self.items()]
+        lines = [f"{name:{width}}  {in_words(each)}" for name, each in self.items()]
         lines += [f"note: {note}" for note in (*self.notes, *(f"overlay {each}" for each in self.overlays))]
         return "\n".join([f"{self.protocol}, {self.state}: {self.steps}", *lines])
 
 
-def _in_words(each: Measured) -> str:
+def in_words(each: Measured) -> str:
+    """A metric with its spread, interval, n and missing steps."""
     if each.value is None:
         return "-"
     unit = "%" if each.unit == SHARE else each.unit

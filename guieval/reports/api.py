@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from guieval.errors import UsageError
-from guieval.journal.run_folders import paired_repeats, several_runs
+from guieval.journal.run_folders import paired, rivals, several_runs
 from guieval.metrics.registry import read_metrics
 from guieval.reports.comparison import Comparison, compare_all, write_flips
 from guieval.reports.comparison import flips as flips_of
@@ -44,15 +44,14 @@ def compare(
 ) -> tuple[Comparison, ...]:
     """Compare runs with the first on the same steps, as ``guieval compare`` does: one comparison for each pair of runs.
 
-    Two folders of runs are compared mode by mode; p-values of several ``others`` are Holm's. The other arguments are the
-    options of the same names: with ``out`` all comparisons are written to that file, in ``format`` (default: by the file's
-    ending), and with ``flips`` the steps that flipped, ``flips_file`` of a comparison. Raises
-    :class:`guieval.errors.UsageError` for runs that are unlike, unless ``anyway``.
+    Two folders of runs are compared mode by mode, and a folder alone, e.g. a campaign's, model by model with the one that was
+    run first; p-values of several ``others`` are Holm's. The other arguments are the options of the same names: with ``out``
+    all comparisons are written to that file, in ``format`` (default: by the file's ending), and with ``flips`` the steps that
+    flipped, ``flips_file`` of a comparison. Raises :class:`guieval.errors.UsageError` for runs that are unlike, unless
+    ``anyway``.
     """
     use_metrics(every_path(metrics_from))
-    if not others:
-        raise UsageError(f"there is nothing to compare {str(first)!r} with: give two or more runs")
-    pairs = [pair for other in others for pair in paired_repeats(Path(first), Path(other))]
+    pairs = [pair for other in others for pair in paired(Path(first), Path(other))] if others else rivals(Path(first))
     file, written_to, chosen = one_path(flips), one_path(out), None
     if file is not None:
         check_ending(file)

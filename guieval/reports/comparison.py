@@ -8,6 +8,7 @@ sure a difference is comes from :mod:`guieval.metrics.paired`. Differences are t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -152,10 +153,14 @@ def compare_runs(
     cut = [[shared_steps(one, run)[1] for run in of] for of in every]
     notes = [*_notes(manifests, whole, one), *_repeats(repeats)]
     for letter, of, runs, group in zip("AB", judged, cut, repeats, strict=True):
+        of_note: dict[str, list[str]] = {}
         for (answers, _), run, directory in zip(of, runs, group.directories, strict=True):
             lines = [*answers.notes, incomplete(run, answers.answered.protocol, directory), *cut_short(answers, names)]
-            which = f"{letter}, {directory.name}" if len(runs) > 1 else letter
-            notes += [f"{which}: {note}" for note in lines if note is not None]
+            for note in filter(None, lines):
+                of_note.setdefault(note, []).append(directory.name)
+        notes += [
+            f"{', '.join([letter, *some] if len(some) < len(runs) else [letter])}: {note}" for note, some in of_note.items()
+        ]
     unlike += unlike_labels(one, other)
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
@@ -427,8 +432,12 @@ def headings(comparison: Comparison) -> Iterator[str]:
     yield from (f"note: {line}" for line in comparison.notes)
 
 
-def footnotes(comparison: Comparison) -> Iterator[str]:
+def footnotes(comparison: Comparison) -> list[str]:
     """The lines below the tables: the steps that flipped, and how to read the columns."""
+    return [*_flipped(comparison), *_reading(comparison)]
+
+
+def _flipped(comparison: Comparison) -> Iterator[str]:
     unit, right = comparison.first.unit, _RIGHT[comparison.first.unit]
     for name, found in comparison.exact.items():
         discordant = found.only_first + found.only_second
@@ -438,6 +447,9 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
             f"in B alone, {found.both:,} in both and {found.neither:,} in neither; McNemar's test ({found.method}), which "
             f"takes {unit}s for independent: p {'' if found.p_value < 0.001 else '= '}{p_value(found.p_value)}"
         )
+
+
+def _reading(comparison: Comparison) -> Iterator[str]:
     if not comparison.exact:
         yield (
             "A and B are compared episode by episode, each episode with its mean over repeats; McNemar's test is of single runs"
@@ -452,6 +464,25 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
         "shares are in percentage points"
     )
     yield "detectable: the smallest true difference that these steps can detect (power 80 %, level 0.05)"
+
+
+def shown_parts(found: Sequence[Comparison]) -> Iterator[tuple[list[str], list[Table], list[str]]]:
+    """What is above, in and below the tables of each: a line of several only above the first, or only below the last.
+
+    What is said of A, or of B, is of several if these are the same runs.
+    """
+    said: set[tuple[str, ...]] = set()
+    reading = [list(_reading(each)) for each in found]
+    for place, each in enumerate(found):
+        runs = dict(zip("AB", map(str, each.directories), strict=True))
+        above = []
+        for line in headings(each):
+            of = re.findall(r"\b[AB]\b", line) or "AB" * line.startswith(("note:", "Warning:"))
+            about = (line, *(runs[letter] for letter in of))
+            above += [line] * (line.startswith(("A: ", "B: ")) or about not in said)
+            said.add(about)
+        later = {line for lines in reading[place + 1 :] for line in lines}
+        yield above, compare_tables(each), [*_flipped(each), *(line for line in reading[place] if line not in later)]
 
 
 def _adjusted(comparison: Comparison) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from guieval.errors import UsageError
 from guieval.metrics.measured import SHARE
-from guieval.reports.comparison import Compared, Comparison, compare_json, compare_tables, footnotes, headings, p_value
+from guieval.reports.comparison import Compared, Comparison, compare_json, footnotes, headings, p_value, shown_parts
 from guieval.reports.tables.latex import latex, slug
 from guieval.reports.tables.records import write_records
 from guieval.reports.tables.table import Number, Row, Table, columns, without
@@ -36,8 +36,7 @@ def written(found: Sequence[Comparison], form: Format, *, label: str | None = No
     if form == "json":
         return json_text({"comparisons": [compare_json(each) for each in found]})
     parts = []
-    for each in found:
-        heads, tables, feet = list(headings(each)), compare_tables(each), list(footnotes(each))
+    for each, (heads, tables, feet) in zip(found, shown_parts(found), strict=True):
         if form == "md":
             one, other = each.labels
             tables = [

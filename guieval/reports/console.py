@@ -13,6 +13,8 @@ from guieval.data.doctor.counts import counted
 from guieval.metrics import Measured, RunSummary, Summary
 from guieval.metrics.breakdown import Cell as Scores
 from guieval.metrics.columns import ENDS
+from guieval.metrics.leading import denominators
+from guieval.metrics.repeats import Repeated
 from guieval.metrics.rounding import percentage
 from guieval.metrics.summary import COVERAGE_NEEDED, WITHOUT_OPEN, GroupTable
 from guieval.reports.tables.table import NOTHING, Cell, Number, Row, Table, columns, share, side_by_side
@@ -63,21 +65,20 @@ def run_table(runs: Sequence[Run]) -> Table:
 
 def own_table(runs: Sequence[Run]) -> Table | None:
     """The metrics of the protocol's source under its own names, and what each is over; ``None`` without any."""
-    rows: list[Row] = []
-    for name in dict.fromkeys(name for run in runs for name in run.summary.own):
-        for run in runs:
-            if (each := run.summary.own.get(name)) is not None:
-                label = (" ".join(run.label.split()),) * (len(runs) > 1)
-                number = Number(each)
-                rows.append((name, *label, f"{number.shown} {number.marks}".strip(), number.ends, each.n, each.of))
-    heads = ("metric", *("run",) * (len(runs) > 1), "value", INTERVAL, "n", "of")
+    own = [run.summary.own for run in runs]
+    names = list(dict.fromkeys(name for each in own for name in each))
     protocols = ", ".join(dict.fromkeys(run.summary.protocol for run in runs))
-    keys = 2 if len(runs) > 1 else 1
-    return (
-        Table(f"{protocols}: its own metrics", columns(*heads, keys=keys, folds=("of",)), tuple(rows), name="own", keys=keys)
-        if rows
-        else None
-    )
+    title = f"{protocols}: its own metrics"
+    if not names:
+        return None
+    if len(runs) > 1:
+        over = {name: each[name].of for each in reversed(own) for name in each}
+        cells = [{name: Number(number, show_n=True) for name, number in each.items()} for each in own]
+        rows: list[Row] = [(name, *(each.get(name) for each in cells)) for name in names]
+        return side_by_side(title, (run.label for run in runs), rows, (denominators(protocols, over),), "own")
+    numbers = [(name, Number(own[0][name])) for name in names]
+    rows = [(name, f"{each.shown} {each.marks}".strip(), each.ends, each.of.n, each.of.of) for name, each in numbers]
+    return Table(title, columns("metric", "value", INTERVAL, "n", "of", folds=("of",)), tuple(rows), name="own")
 
 
 def action_table(runs: Sequence[Run]) -> Table | None:
@@ -145,7 +146,7 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
     if summary.coverage.value is not None and not summary.coverage_ok and not _has_outcomes(summary):
         ends = {"unparseable": verdicts.unparseable, "unsupported": verdicts.unsupported}
         why = ", ".join(f"{count:,} {name}" for name, count in ends.items() if count)
-        others = verdicts.measured - round(summary.coverage.count) - sum(ends.values())
+        others = verdicts.measured - round(summary.coverage.count * _times(summary.coverage)) - sum(ends.values())
         why = ", ".join(filter(None, (why, f"{others:,} with an action outside the common space" if others else "")))
         yield (
             f"{label}: coverage is {share(summary.coverage.value)}, below {COVERAGE_NEEDED:.0%} ({why}): the covered metrics "
@@ -157,8 +158,13 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
 
 def _without(exact: Measured, summary: RunSummary) -> str:
     """Exact match over the answered steps alone, in words."""
-    answered = exact.n - summary.incomplete
-    return f"; over the {counted(answered, 'answered step')} it is {share(exact.count / answered)}" if answered > 0 else ""
+    answered, right = exact.n * _times(exact) - summary.incomplete, exact.count * _times(exact)
+    return f"; over the {counted(answered, 'answered step')} it is {share(right / answered)}" if answered > 0 else ""
+
+
+def _times(of: Measured) -> int:
+    """How many repeats a metric is a mean of: counts of steps are their sums."""
+    return len(of.repeats) if isinstance(of, Repeated) else 1
 
 
 def _pairs(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], name: str) -> Table:
@@ -173,8 +179,10 @@ def _rows(names: Sequence[str], runs: Sequence[Run]) -> list[Row]:
 
 
 def _ends(runs: Sequence[Run]) -> list[Row]:
-    ends: list[Row] = [(end.replace("_", " "), *(getattr(run.summary.verdicts, end) for run in runs)) for end in ENDS]
-    return [*ends, ("planned steps", *(run.summary.verdicts.planned for run in runs))]
+    ends: list[tuple[str, str]] = [(end.replace("_", " "), end) for end in ENDS]
+    several = ", of all repeats" * any(_times(run.summary.exact_match) > 1 for run in runs)
+    ends += [(f"planned steps{several}", "planned")]
+    return [(name, *(getattr(run.summary.verdicts, end) for run in runs)) for name, end in ends]
 
 
 def _scores(cell: Scores | None) -> str | None:

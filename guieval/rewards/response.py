@@ -58,8 +58,11 @@ class ResponseScorer:
 
         ``response`` is anything that :meth:`guieval.models.Response.of` reads: a text, or the messages of a training framework.
         A punishment for its length is included in the total and is the part ``overlong``. Raises :class:`UsageError` for a
-        ``response`` that is none of these, and nothing for what a model may write.
+        ``task`` that is no step, a ``response`` that is none of these, and nothing for what a model may write.
         """
+        if not isinstance(task, StepTaskModel):
+            shown = f"{task!r}"[:60]
+            raise UsageError(f"the task is {shown} ({type(task).__name__}); expected a StepTaskModel, a step of an episode")
         try:
             scored = self._scored(task, Response.of(response))
         except ValueError as error:
@@ -71,6 +74,8 @@ class ResponseScorer:
         return replace(
             scored, reward=replace(reward, total=reward.total + punished, parts={**reward.parts, "overlong": punished})
         )
+
+    __call__ = score
 
     def _scored(self, task: StepTaskModel, response: Response) -> ScoredResponse:
         sample = read_response(self.model, self.reward.evaluator, task, response)

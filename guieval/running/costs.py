@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -150,6 +150,13 @@ def amount(value: float, currency: str) -> str:
     """An amount as text, with two decimals, or more for small amounts."""
     digits = 2 if value >= 1 or not value else 4 if value >= 0.01 else 6
     return f"{value:,.{digits}f} {currency}"
+
+
+class Spent(NamedTuple):
+    """What a run spent, and the price of its model, if one is known."""
+
+    tokens: Tokens
+    price: Price | None
 
 
 def bill(tokens: Tokens, price: Price | None) -> dict[str, Any]:

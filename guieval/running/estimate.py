@@ -180,6 +180,12 @@ def _left(directory: Path, steps: int) -> int:
 
 def _pace(directory: Path) -> float | None:
     """Steps a second of a finished run, from its beginning to its metrics; an interruption makes it slower."""
+    seconds = duration(directory)
+    return None if seconds is None else sum(1 for _ in RunFolder(directory).records) / seconds
+
+
+def duration(directory: Path) -> float | None:
+    """The seconds from a finished run's beginning to its metrics, by the time of that file; ``None`` of any other folder."""
     if not is_run(directory) or not (directory / METRICS).is_file():
         return None
     try:
@@ -187,4 +193,4 @@ def _pace(directory: Path) -> float | None:
     except (UsageError, ValueError):
         return None
     seconds = (directory / METRICS).stat().st_mtime - begun
-    return sum(1 for _ in RunFolder(directory).records) / seconds if seconds > 0 else None
+    return seconds if seconds > 0 else None

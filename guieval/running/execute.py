@@ -17,8 +17,9 @@ from guieval.engines.vllm.server import VLLMServer, signals_as_interrupt
 from guieval.errors import GuievalError
 from guieval.journal import is_run
 from guieval.metrics import Summary
-from guieval.metrics.of_run import Metrics
+from guieval.metrics.of_run import Metrics, in_words
 from guieval.running.cluster import Cluster, absorb_shards, has_shards
+from guieval.running.costs import Spent
 from guieval.running.engine_choice import open_server
 from guieval.running.kinds import RunKind, kind_of
 from guieval.running.outcome import RunOutcome
@@ -41,12 +42,18 @@ class Job(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of one run: how it ended, its metrics, and remarks on its cost and its trackers."""
+    """The result of one run: how it ended, its metrics, what it spent if it asks a model, and remarks on its trackers."""
 
     config: RunConfig
     outcome: RunOutcome
     summary: Summary
+    spent: Spent | None
     notes: list[str]
+
+    def __repr__(self) -> str:
+        """Which run this is, how far it came, and its first metric."""
+        name, first = next(iter(self.summary.all_metrics.items()))
+        return f"Result({str(self.directory)!r}, {self.mode}, {self.summary.state}: {name} {in_words(first)})"
 
     @property
     def kind(self) -> RunKind:

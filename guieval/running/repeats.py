@@ -17,7 +17,7 @@ from guieval.journal.repeats import FOLDER, repeats_in
 from guieval.registry import model_config
 from guieval.running.config import parse
 from guieval.running.engine_choice import asks_a_model
-from guieval.settings import RunConfig
+from guieval.settings import RunConfig, Sampling
 from guieval.settings.sampling import greedy_because, is_greedy, request_parameters
 
 LARGEST_SEED = 2**63 - 1
@@ -68,15 +68,20 @@ def further_repeats(runs: Sequence[tuple[RunConfig, Path]]) -> list[tuple[RunCon
     folders: set[Path] = set()
     for config, directory in runs:
         number = config.sampling.repeat
+        if number is not None and config.sampling.repeats < (before := _sampling(directory).repeats):
+            raise UsageError(
+                f"repeats is {config.sampling.repeats}, and {str(directory.parent)!r} has {before}, which are kept: leave out "
+                f"--repeats, or give more than {before} to add some"
+            )
         if number is None or directory.parent in folders:
             continue
         folders.add(directory.parent)
         there = {int(name[1]) for each in repeats_in(directory.parent) if (name := FOLDER.fullmatch(each.name))}
         absent = [each for each in range(config.sampling.repeats) if each not in there]
         seed = config.sampling.request["seed"]
-        beside = [_number_and_seed(each) for each in repeats_in(directory.parent)]
+        others = [_sampling(each) for each in repeats_in(directory.parent)]
         step = config.sampling.samples
-        if absent and any(other_seed - seed != (other - number) * step for other, other_seed in beside):
+        if absent and any(each.request["seed"] - seed != ((each.repeat or 0) - number) * step for each in others):
             raise UsageError(
                 f"the repeats in {str(directory.parent)!r} have seeds of a campaign file: add seeds there, and run "
                 "`guieval campaign` again"
@@ -90,20 +95,20 @@ def further_repeats(runs: Sequence[tuple[RunConfig, Path]]) -> list[tuple[RunCon
 
 def announce_greedy(configs: Iterable[RunConfig]) -> None:
     """Say it if repeats of greedy decoding would differ by what servers do not repeat exactly, and by nothing else."""
-    said = set()
+    greedy: dict[str, str] = {}
     for config in configs:
-        if config.sampling.repeat is None or config.history.mix or config.model.name in said:
+        if config.sampling.repeat is None or config.history.mix or config.model.name in greedy:
             continue
         model = model_config(config.model.name, config.model.adapter, config.model.scaffold)
         sampling = request_parameters(model.scaffold.sampling, config.sampling.request)
         if asks_a_model(config, model) and is_greedy(sampling):
-            said.add(config.model.name)
-            _LOG.warning(
-                "repeats of %s: decoding is greedy (%s), so they differ only as far as the server does not repeat itself; "
-                "--temperature 1 draws",
-                config.model.name,
-                greedy_because(sampling),
-            )
+            greedy[config.model.name] = greedy_because(sampling)
+    if greedy:
+        _LOG.warning(
+            "repeats of %s: decoding is greedy, so they differ only as far as the server does not repeat itself; "
+            "--temperature 1 draws",
+            ", ".join(f"{name} ({why})" for name, why in greedy.items()),
+        )
 
 
 def _repeat(config: RunConfig, number: int, seed: int, count: int) -> RunConfig:
@@ -114,7 +119,6 @@ def _repeat(config: RunConfig, number: int, seed: int, count: int) -> RunConfig:
     return config.having(**settings)
 
 
-def _number_and_seed(directory: Path) -> tuple[int, int]:
+def _sampling(directory: Path) -> Sampling:
     recorded = RunFolder(directory).manifest.config.to_json()
-    sampling = parse(recorded, kept=recorded).sampling
-    return sampling.repeat or 0, sampling.request["seed"]
+    return parse(recorded, kept=recorded).sampling

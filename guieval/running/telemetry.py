@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from guieval.errors import UsageError
 from guieval.journal import METRICS
 from guieval.metrics import Summary
-from guieval.running.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
+from guieval.running.costs import Budget, Price, Spent, Tokens, amount, bill, find_price, read_prices
 from guieval.running.engine_choice import HOSTED, asks_a_model
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
@@ -84,10 +84,11 @@ class Telemetry:
             finally:
                 self._shown = None
 
-    def close(self, run: ResolvedRun, outcome: RunOutcome) -> tuple[Summary, list[str]]:
-        """Store an ended run's summary and cost, report to the trackers, and return remarks on both."""
+    def close(self, run: ResolvedRun, outcome: RunOutcome) -> tuple[Summary, Spent | None, list[str]]:
+        """Store an ended run's summary and cost, report to the trackers, and return both with remarks on the trackers."""
         directory = outcome.directory
-        cost = bill(outcome.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
+        spent = Spent(outcome.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
+        cost = None if spent is None else bill(*spent)
         if self._budget is not None:
             self._budget.close(outcome.tokens)
         # a session that had nothing to ask does not take the place of the last one that did
@@ -105,10 +106,7 @@ class Telemetry:
             report = {"directory": str(directory.resolve()), "report": str((directory / METRICS).resolve())}
             self._tracking.finish(metrics, report, failed=not summary.complete)
             self._tracking = None
-        text = None if cost is None else describe(cost)
-        label = "tokens:  " if cost is None or cost["price"] is None else "cost:    "
-        notes = [] if text is None else [f"{label} {run.config.history.mode}: {text}"]
-        return summary, notes + [f"warning:  {run.config.history.mode}: {warning}" for warning in self._warnings]
+        return summary, spent, [f"warning:  {run.config.history.mode}: {warning}" for warning in self._warnings]
 
     def _seen(self, shown: RunDisplay) -> Callable[[Progress], None]:
         watch = Watch("")

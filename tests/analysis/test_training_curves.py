@@ -42,6 +42,14 @@ def test_seeds_are_one_curve_with_students_interval(tmp_path: Path) -> None:
 def test_figures_are_found_by_their_names_in_the_log(tmp_path: Path) -> None:
     lines: list[dict[str, Any]] = [
         {"step": 1, "loss": 2.0, "hypertrack/exact_match": 0.25, "dynamic_sampling/kept_share": 0.5, "kl": 0.1},
+        {
+            "step": 1,
+            "hypertrack/format": 1.0,
+            "hypertrack/params": 0.5,
+            "reward_std": 0.2,
+            "learning_rate": 1e-6,
+            "grad_norm": 2.0,
+        },
         {"step": 1, "loss": 3.0},  # of a resumed training
         {"step": 1, "warning": "words"},
         {"step": 2, "eval/sop_score": 0.5, "eval/exact_match": 0.75},
@@ -52,6 +60,11 @@ def test_figures_are_found_by_their_names_in_the_log(tmp_path: Path) -> None:
     (found,) = training_curves([folder])
     values = {title: [(point.step, point.mean.value) for point in points] for title, points in found.curves.items()}
     assert values == {
+        "reward for the format": [(1, 1.0)],
+        "reward for the parameters": [(1, 0.5)],
+        "spread of the rewards of a group": [(1, 0.2)],
+        "learning rate": [(1, 1e-6)],
+        "norm of the gradient": [(1, 2.0)],
         "exact match of the replies (%)": [(1, 25.0)],
         "KL": [(1, 0.1)],
         "groups kept (%)": [(1, 50.0)],

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Action, Box, Boxes, Click, Open, Point, Scroll, Stop, Type
+from guieval.data.doctor.statistics import statistics
 from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks, build_model, load_benchmark, load_model, model_config
 from guieval.steps import Episode, StepTaskModel
@@ -88,6 +89,9 @@ def test_nothing_that_a_row_states_is_lost_in_either_form(tmp_path: Path) -> Non
         {**shared, "unread": {"action.via": "dock", "score": 3}},
     )
     assert bare.action == Open(app="微信")
+    counts = statistics(load_benchmark("hypertrack", tmp_path / "list")).to_json()
+    assert counts["categories"] == {"社交": {"episodes": 1, "apps": 1}} and counts["further_data"]["tree"] == 1
+    assert (counts["chinese_episodes"], counts["level"], counts["steps_with_elements"]) == (0, "high", 1)
     low = load_benchmark("hypertrack-low", write(tmp_path / "low", document(action_description="结束任务")))
     assert low.load(low.index()[0]).steps[0].setting == "low"
 
@@ -238,12 +242,3 @@ def test_the_file_need_not_be_named_like_its_folder_unless_there_are_two(tmp_pat
     (home / "other.json").write_text("{}", encoding="utf-8")
     with pytest.raises(DataError, match=r"holds 2 JSON files and none is called h{33}\.json"):
         load(tmp_path)
-
-
-def test_the_published_counts_are_table_8s() -> None:
-    total, *published = benchmarks()["hypertrack"].published
-    assert sum(count.episodes or 0 for count in published) == 16_080  # the paper's total of tasks
-    assert (total.split, total.episodes, total.steps) == ("test", 2_365, 12_247)
-    tests = [count for count in published if count.split == "test"]
-    assert [count.subset for count in tests] == ["idd", "unseen-app", "unseen-device", "unseen-app-device"]
-    assert (sum(count.episodes or 0 for count in tests), sum(count.steps or 0 for count in tests)) == (2_365, 12_247)

@@ -36,6 +36,8 @@ def test_a_folder_of_runs_is_a_table_of_them_the_same_again_with_references_besi
 
 
 def test_every_format_goes_to_a_file(runs: Path, tmp_path: Path, guieval: CommandLine) -> None:
+    named = guieval("leaderboard", runs, "--format", "csv", "--out", tmp_path / "named.html")
+    assert named.code == 0 and (tmp_path / "named.html").read_text(encoding="utf-8").startswith("model,mode")
     begins = {"md": "### scripted", "txt": "scripted (", "csv": "model,mode"}
     begins |= {"tex": "% needs", "json": "{", "html": "<!doctype"}
     for ending in begins:

@@ -6,9 +6,11 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from guieval.journal import METRICS
 from guieval.journal.lines import json_line
 from guieval.scoring.matrix import protocols_for
 from guieval.settings import RunConfig
@@ -21,13 +23,14 @@ EVERY = len(protocols_for("demo"))
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two tries offline and one in mode sop."""
+    """Two tries offline, one in mode sop, and one in the simulated phone."""
     folder = tmp_path_factory.mktemp("plotted")
-    made = {name: folder / name for name in ("first", "second", "sop")}
+    made = {name: folder / name for name in ("first", "second", "sop", "online")}
     with MockServer(MockSettings(policy="centre", model="ui-tars-7b")) as server:
         for name, directory in made.items():
-            mode = "sop" if name == "sop" else "offline"
-            made_of = {"bench_options": {"episodes": 4, "seed": 4}, "base_urls": (server.base_url,), "mode": mode}
+            mode = name if name in ("sop", "online") else "offline"
+            own = {"limit": 4, "max_steps": 2} if name == "online" else {"bench_options": {"episodes": 4, "seed": 4}}
+            made_of = {**own, "base_urls": (server.base_url,), "mode": mode}
             opened_run(RunConfig(model="ui-tars-7b", bench="demo", **made_of), directory).execute(resume=False)
     return made
 
@@ -41,6 +44,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (("matrix", "--metric", "progress", "--protocol", "all"), ("first", "sop"), f"progress under {EVERY} protocols"),
         (("pareto",), ("first", "second"), "under guievalkit against tokens per step, 95 % intervals; on the front"),
         (("samples",), ("first", "second"), "in n tries (tries: ui-tars-7b: 2)"),
+        (("horizon", "--by", "reasoning"), ("first",), "exact match by length of the reasoning under guievalkit"),
+        (("bars", "--metric", "mean steps"), ("online",), "mean steps under environment, n = 4, 95 % intervals"),
+        (("strip",), ("online",), "By ui-tars-7b ("),
     ],
 )
 def test_each_kind_of_picture_of_runs(
@@ -50,7 +56,7 @@ def test_each_kind_of_picture_of_runs(
     done = guieval("plot", *arguments, *(runs[name] for name in names), "--out", file)
     assert done.code == 0, done
     assert says in done.out and f"picture:  {file}" in done.out
-    assert "data: all 4 episodes" in done.out
+    assert "data: all 4 episodes" in done.out or arguments[0] in ("bars", "strip")
     assert file.read_text(encoding="utf-8").startswith("<?xml")
 
 
@@ -78,6 +84,32 @@ def test_pareto_against_cost_names_what_it_leaves_out(runs: dict[str, Path], tmp
     assert "nothing to draw" in found and "its model has no price; --prices names a file of prices" in found
 
 
+def test_numbers_of_bars_budgets_and_kinds_of_evaluation(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine) -> None:
+    def numbers(*arguments: str | Path) -> Any:
+        done = guieval("plot", *arguments, "--json", "--out", tmp_path / "a.svg")
+        assert done.code == 0, done.err
+        return json.loads(done.out)["numbers"]
+
+    first, second = numbers("bars", runs["first"], runs["second"])["bars"]
+    assert first["value"] == second["value"] and (first["p_value"], second["p_value"]) == (None, 1.0)
+    last = numbers("budget", "--table", "ui-r1-table-1", "--y", "average")[-1]
+    assert (last["spent"], last["value"], last["parameters"]) == (136, 78.6, 3)
+    columns = ("--table", "ui-s1-table-1", "--x", "sop-pg", "--y", "androidworld")
+    assert "is not finished" in guieval.sentence(
+        "plot", "paradigms", runs["sop"], runs["online"], *columns, "--out", tmp_path / "b.svg"
+    )
+    finished = [shutil.copytree(runs[name], tmp_path / name) for name in ("sop", "online")]
+    for each in finished:
+        (each / METRICS).write_text("{}")
+    sop, online = numbers("paradigms", *finished, *columns)
+    assert [sop["tasks"], round(sop["r2"], 3), online["tasks"], online["r2"]] == [4, 0.601, 4, 1]
+    assert "1 --x and 1 runs" in guieval.sentence("plot", "paradigms", runs["sop"], *columns, "--out", tmp_path / "b.svg")
+    wrong = {"bars": "have no metric 'exact'", "strip": "is over recorded steps"}
+    for kind, message in wrong.items():
+        metric = ("--metric", "exact") if kind == "bars" else ()
+        assert message in guieval.sentence("plot", kind, runs["first"], *metric, "--out", tmp_path / "b.svg")
+
+
 def test_names_of_equal_runs_and_tables(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine) -> None:
     file = tmp_path / "figure.svg"
     done = guieval("plot", "actions", runs["first"], runs["second"], "--out", file)
@@ -98,7 +130,9 @@ def test_mistakes(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine, m
     assert "--out names the picture" in guieval.sentence("plot", "actions", first)
     assert "did you mean 'column'?" in guieval.sentence("plot", "actions", first, *out, "--width", "colum")
     assert "--cost is for pareto, not for actions" in guieval.sentence("plot", "actions", first, *out, "--cost")
-    assert "--table is for reliability, not for actions" in guieval.sentence("plot", "actions", first, *out, "--table", "x")
+    assert "--table is for budget, paradigms, reliability, not for actions" in guieval.sentence(
+        "plot", "actions", first, *out, "--table", "x"
+    )
     assert "name at least one run directory" in guieval.sentence("plot", "matrix", *out)
     assert "none' does not exist" in guieval.sentence("plot", "actions", tmp_path / "none", *out)
     assert "did you mean 'ratio'?" in guieval.sentence("plot", "horizon", first, *out, "--by", "ration")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,18 @@ from hypothesis import strategies as st
 
 from guieval.errors import UsageError
 from guieval.evaluation import ClickRule, Protocol, StepRules, get_protocol
-from guieval.metrics.breakdown import ERROR_KINDS, LENGTHS, NEAR, Cell, breakdown, error_kinds, misses, near_limit, ways
+from guieval.metrics.breakdown import (
+    ERROR_KINDS,
+    LENGTHS,
+    NEAR,
+    REASONING,
+    Cell,
+    breakdown,
+    error_kinds,
+    misses,
+    near_limit,
+    ways,
+)
 from guieval.metrics.columns import ENDS, TYPES, RunColumns
 from guieval.metrics.intervals import quoted
 from tests.metrics.made_columns import PROTOCOL, made_columns
@@ -44,6 +56,9 @@ def test_by_length_without_a_gap() -> None:
         assert [(cell.label, cell.n) for cell in breakdown(run, PROTOCOL, "length")] == [(label, len(lengths))]
     assert all(first == last + 1 for (_, last), (first, _) in pairwise(LENGTHS) if last is not None)
     assert LENGTHS[0][0] == 1 and LENGTHS[-1][1] is None
+    run = replace(made_columns("abcd", exact=[True] * 4), reasoning=np.array([-1, 0, 100, 5000]))
+    assert [cell.label for cell in breakdown(run, PROTOCOL, "reasoning")] == ["0", "1-100", "1601+"]  # one has no answer
+    assert all(first == last + 1 for (_, last), (first, _) in pairwise(REASONING) if last is not None)
 
 
 @every_row(
@@ -95,7 +110,7 @@ def test_by_subset_and_by_labels_of_the_benchmark() -> None:
     assert shares(breakdown(run, PROTOCOL, "app")) == {"Clock": (1, 0.0, 0.0), "Maps": (2, 0.5, 0.5)}
     crossed = {"icon / mobile": (2, 0.5, 0.5), "icon / web": (1, 0.0, 0.0), "text / web": (1, 1.0, 1.0)}
     assert shares(breakdown(run, PROTOCOL, ["element", "subset"])) == crossed
-    assert ways(run) == ("action", "length", "step", "ratio", "subset", "app", "element")
+    assert ways(run) == ("action", "length", "step", "ratio", "reasoning", "subset", "app", "element")
 
 
 def test_a_name_or_protocol_that_is_unknown_is_reported_with_the_nearest() -> None:

@@ -23,15 +23,6 @@ MOUSE_DRAG = Drag(start=Point(1000 / 1092, 2000 / 2408), end=Point(3000 / 1092, 
 """Between the pixels (1, 2) and (3, 4) of the resized screenshot."""
 
 
-def test_past_is_written_as_conclusions_without_newlines_and_double_quotes() -> None:
-    text, _ = OWL.prepare_input(step(step_index=3), past(3)).messages[-1].parts
-    assert text == (
-        "The user query: Turn on Wi-Fi\n"
-        "Task progress (You have done the following operation on the current device): "
-        "Step 1: Open the settings; Step 2: I did step 1; Step 3: I did step 2; .\n\n" + ASKED
-    )
-
-
 SWIPE = (
     "<thinking>\nLower.\n\n</thinking>\n"
     '<tool_call>\n{"name": "mobile_use", "arguments": {"action": "swipe", "coordinate": [546, 1806], '

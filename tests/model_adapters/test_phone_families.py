@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, Stop, Type, Wait
@@ -98,13 +97,6 @@ def test_autoglms_thought_is_what_stands_before_the_call() -> None:
     assert AUTOGLM.parse_response(step(), 'The page loads.\ndo(action="Home")').thought == "The page loads."
 
 
-def test_autoglms_past_keeps_its_texts_and_loses_its_screenshots() -> None:
-    first, reply, last = past_of(load_model("autoglm-phone-9b-multilingual"), 1)
-    assert first.parts == ('Turn on {Wi-Fi} and say "done"\n\n{"current_app": "System Home"}',)
-    assert texts(reply) == '<think></think><answer>do(action="Tap", element=[500,500])</answer>'
-    assert not isinstance(last.parts[0], str) and texts(last) == '** Screen Info **\n\n{"current_app": "System Home"}'
-
-
 # --- Step-GUI ---------------------------------------------------------------------------------------------------------
 
 
@@ -128,16 +120,6 @@ test_step_guis_garbage_is_no_action = refuses(
     *("", "<THINK> hm </THINK>", "explain:tap\tsummary:done", "action:JUMP", "action:CLICK\tpoint:here"),
     ("action:CLICK", "lacks", "CLICK"),
 )
-
-
-def test_step_guis_past_is_its_last_summary_or_the_steps_in_words() -> None:
-    model = STEP_GUI
-    entry = reference_entry(step(index=0, length=2))
-    own = replace(entry, raw_response="<THINK>x</THINK>\nexplain:y\taction:CLICK\tpoint:1,1\tsummary:Opened Maps.")
-    following = step(index=1, length=2)
-    assert "历史动作如下：Opened Maps.\n" in model.prepare_input(following, (own,)).text
-    assert "历史动作如下：Tap the switch\n" in model.prepare_input(following, (entry,)).text
-    assert "历史动作如下：暂无历史操作\n" in model.prepare_input(step(), ()).text
 
 
 # --- UI-Venus-1.5 -----------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from guieval.reports.leaderboards.formats import FORMATS, written
 from guieval.reports.leaderboards.leaderboard import Board, Cell, arranged, leaderboard
 from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.reports.leaderboards.sections import sections
-from guieval.reports.tables.writers import Format, format_named
+from guieval.reports.tables.writers import Format
 from guieval.running.costs import Price, Spending, Tokens, bill
 from guieval.steps import Usage
 from tests.reports.scripted_runs import EPISODES, made_run, named, reported
@@ -63,6 +63,7 @@ def test_runs_that_do_not_differ_share_a_rank_and_worse_ones_do_not(tmp_path: Pa
     board = leaderboard(runs, [PROTOCOL])
     found = {name: (cell.measured.count, cell.measured.n, cell.rank) for name, cell in cells(board).items() if cell is not None}
     assert found == {"x": (47, 48, 1), "y": (46, 48, 1), "z": (36, 48, 3)}
+    assert cells(leaderboard(runs[::-1], [PROTOCOL])) == cells(board)
     lines = written(board, "latex").splitlines()
     bold = [line.split(" & ")[0] for line in lines if r"\textbf" in line]
     assert bold == ["x", "y"]
@@ -76,6 +77,8 @@ def test_a_run_by_itself_has_no_rank_and_one_row_under_several_protocols(tmp_pat
     (row,) = board.rows
     assert {column.protocol for column in board.columns} == {"guievalkit", PROTOCOL}
     assert None not in row.cells
+    rows = leaderboard([tmp_path / "x", made_run(tmp_path / "y", [("e00", 0)])], [PROTOCOL]).rows
+    assert [row.note for row in rows] == ["x", "y"]  # of one model and mode
 
 
 def test_runs_over_other_steps_have_columns_of_their_own(tmp_path: Path) -> None:
@@ -97,18 +100,6 @@ def test_modes_share_columns_and_are_ranked_apart(tmp_path: Path) -> None:
     ranked = [(row.mode, row.cells[0].rank) for row in board.rows if row.cells[0]]
     assert ranked == [("offline", 1), ("offline", 2), ("soeval", None)]
     assert "modes are not comparable" in written(board, "md")
-
-
-def test_two_runs_of_one_model_and_mode_are_two_rows_that_say_which(tmp_path: Path) -> None:
-    runs = [made_run(tmp_path / "x"), made_run(tmp_path / "y", [("e00", 0)])]
-    board = leaderboard(runs, [PROTOCOL])
-    assert [row.note for row in board.rows] == ["x", "y"]
-
-
-def test_the_order_of_runs_changes_no_figure_and_no_rank(tmp_path: Path) -> None:
-    missed = {name: [(each, 0) for each in EPISODES[:n]] for name, n in (("x", 1), ("y", 9))}
-    runs = [made_run(tmp_path / name, steps, rewrite=named(name)) for name, steps in missed.items()]
-    assert cells(leaderboard(runs, [PROTOCOL])) == cells(leaderboard(runs[::-1], [PROTOCOL]))
 
 
 def test_verdicts_coverage_and_missing_answers_are_reported(tmp_path: Path) -> None:
@@ -141,6 +132,11 @@ def test_published_figures_stand_beside_ones_own(tmp_path: Path) -> None:
     assert (row.model, row.mode, row.source, row.values[1]) == ("A", "offline", "Mine, Table 1", (81.0, 1))
     for form in FORMATS:
         assert "81.0" in written(board, form) or "0.81" in written(board, form)
+    (note,) = [each for each in board.notes if "Mine, Table 1" in each]
+    assert "is over the paper's own steps, and the runs of that column are over split test (48 steps" in note
+    far = made_run(tmp_path / "y", lambda name, step: step < 3 and name < "e08", rewrite=named("x"))
+    (reproduction,) = leaderboard([far], [PROTOCOL], [published(checkpoint="x")]).reproductions
+    assert reproduction.inside is False and "reproduced" not in str(reproduction) and "outside the" in str(reproduction)
 
 
 def test_a_published_mean_over_benchmarks_is_a_column_with_an_interval(tmp_path: Path) -> None:
@@ -199,12 +195,6 @@ def test_a_sample_set_that_a_limit_cut_down_is_not_the_published_one(tmp_path: P
     assert held != any(other in each for each in board.notes)
 
 
-def test_published_figures_over_unnamed_steps_are_marked(tmp_path: Path) -> None:
-    board = leaderboard([made_run(tmp_path / "x")], [PROTOCOL], [published()])
-    (note,) = [each for each in board.notes if "Mine, Table 1" in each]
-    assert "is over the paper's own steps, and the runs of that column are over split test (48 steps" in note
-
-
 def test_latex_states_differences_and_keeps_names_as_they_are(tmp_path: Path) -> None:
     name = "ocr--x `y` ''z''"
     run = made_run(tmp_path / "x", [(each, 0) for each in EPISODES[:10]], rewrite=named(name))
@@ -222,13 +212,6 @@ def test_no_name_is_a_formula_in_a_spreadsheet(tmp_path: Path) -> None:
     line = next(csv.DictReader(written(board, "csv").splitlines()))
     assert (line["model"], line["value"]) == ("'=cmd|' /C calc'!A0", "1.0")
     assert json.loads(written(board, "json"))["rows"][0]["model"] == "=cmd|' /C calc'!A0"
-
-
-def test_a_figure_outside_the_interval_is_not_reproduced(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "x", lambda name, step: step < 3 and name < "e08", rewrite=named("x"))
-    (reproduction,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
-    assert reproduction.inside is False
-    assert "reproduced" not in str(reproduction) and "outside the interval" in str(reproduction)
 
 
 def test_other_checkpoints_thinking_and_modes_are_not_ones_own_and_another_figure_is_reported(tmp_path: Path) -> None:
@@ -302,13 +285,6 @@ def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
     for form in FORMATS:
         written(board, form).encode()  # half a surrogate pair could not be written
     assert len(list(csv.DictReader(written(board, "csv").splitlines()))) == len(board.columns) + 1
-
-
-@every_row(
-    ("form", "out", "found"), [(None, None, "md"), (None, "b.tex", "latex"), (None, "b.html", "html"), ("csv", "b.html", "csv")]
-)
-def test_the_files_ending_states_the_format(form: str | None, out: str | None, found: str) -> None:
-    assert format_named(form, None if out is None else Path(out), FORMATS) == found
 
 
 def test_a_board_is_sorted_and_cut_down_to_metrics_by_name(tmp_path: Path) -> None:

@@ -146,12 +146,6 @@ def test_more_for_all_is_none_without_a_future(group: list[Trajectory], settings
     assert close(advantages(changed(group, lambda reward: reward + more), alone), advantages(group, alone))
 
 
-@given(st.lists(st.tuples(REWARD, REWARD, REWARD), min_size=2, max_size=5), CHOICES, st.sampled_from([-1.0, 0.25, 3.0]))
-def test_more_for_all_is_none_among_whole(rewards: list[tuple[float, ...]], settings: AdvantageSettings, more: float) -> None:
-    group = [made(each, (True, True, True)) for each in rewards]
-    assert close(advantages(changed(group, lambda reward: reward + more), settings), advantages(group, settings))
-
-
 @given(GROUPS, CHOICES)
 def test_advantages_of_a_level_sum_to_nought(group: list[Trajectory], settings: AdvantageSettings) -> None:
     """The step level over each step's rollouts, the episode level over what it compares."""
@@ -161,13 +155,6 @@ def test_advantages_of_a_level_sum_to_nought(group: list[Trajectory], settings: 
         assert math.fsum(both[place][index] - whole[place][index] for place in there) == pytest.approx(0, abs=1e-6)
     values = whole if settings.episode_level == "steps" else [each[:1] for each in whole]
     assert math.fsum(value for each in values for value in each) == pytest.approx(0, abs=1e-6)
-
-
-@given(GROUPS, CHOICES, st.floats(0, 3))
-def test_omega_weighs_the_step_level(group: list[Trajectory], settings: AdvantageSettings, omega: float) -> None:
-    at = {weight: advantages(group, replace(settings, omega=weight)) for weight in (0.0, 1.0, omega)}
-    pairs = [zip(*each, strict=True) for each in zip(at[0.0], at[1.0], strict=True)]
-    assert close(at[omega], [[whole + omega * (both - whole) for whole, both in each] for each in pairs])
 
 
 def test_the_papers_spread_is_of_all_combined_advantages_the_released_of_first_returns() -> None:

@@ -89,11 +89,12 @@ def test_tables_have_one_row_a_model_and_a_resume_adds_repeats(runs: Path, guiev
         assert cell["value"] == pytest.approx(sum(exact[model]) / 3) and cell["n"] == 18
     (compared,) = json.loads(guieval("compare", runs / "careful", runs / "hasty", "--json").out)["comparisons"]
     (first, *_) = compared["metrics"]
+    alone_in = json.loads(guieval("compare", runs, "--json").out)["comparisons"]
+    assert [each["metrics"] for each in alone_in] == [compared["metrics"]]
+    fewer = guieval.sentence("run", "--resume", runs / "hasty", "--repeats", "2", "--adapter", GIVEN["adapter"])
+    assert f"repeats is 2, and {str(runs / 'hasty')!r} has 3" in fewer
     assert first["A"]["repeats"] == exact["careful"] and first["B"]["value"] == cells["hasty"]["value"]
-    assert (
-        compared["exact_match"] == {}
-        and "A: mean of 3 repeats (sampling seed 0; sampling seed 1; sampling seed 2)" in (compared["notes"])
-    )
+    assert compared["exact_match"] == {} and "A: mean of 3 repeats (sampling seeds 0, 1, 2)" in (compared["notes"])
     assert "steps flip between single runs" in guieval.sentence("compare", runs / "careful", runs / "hasty", "--flips", "f.csv")
     listed = {each["name"]: each for each in json.loads(guieval("runs", runs, "--json").out)["runs"]}
     assert listed.keys() == set(NAMES) and listed["hasty"]["exact_match"]["spread"] == cells["hasty"]["spread"]
@@ -106,10 +107,7 @@ def test_python_has_the_mean_and_an_absent_repeat_is_announced(runs: Path, tmp_p
     shutil.copytree(runs, tmp_path / "runs")
     shutil.rmtree(tmp_path / "runs" / "hasty" / "repeat-1")
     board = json.loads(guieval("leaderboard", tmp_path / "runs/careful", tmp_path / "runs/hasty", "--json").out)
-    assert (
-        "hasty: only 2 of 3 repeats are there (sampling seed 0; sampling seed 2), so the numbers are of these alone"
-        in board["notes"]
-    )
+    assert "hasty: only 2 of 3 repeats are there (sampling seeds 0, 2), so the numbers are of these alone" in board["notes"]
     again = run(resume=tmp_path / "runs" / "hasty", adapter=GIVEN["adapter"])
     assert [run.directory.name for run in again] == ["repeat-0", "repeat-2", "repeat-1"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,9 @@ import pytest
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.registry import list_benchmarks, list_models, model_config
-from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.shapes import get_reward
 from guieval.training.arguments import batch_counts
-from guieval.training.config import BatchSettings, GRPOTraining, SemiOnlineTraining, SFTTraining, parse_config, read_config
+from guieval.training.config import BatchSettings, GRPOTraining, SemiOnlineTraining, parse_config, read_config
 from guieval.training.guard import PACKAGES, require_trl, require_verl
 from tests.command_line import CommandLine
 from tests.rows import every_row
@@ -39,54 +37,36 @@ def test_every_shipped_file_names_what_there_is(file: Path) -> None:
     assert config.out == f"training/{file.stem}"
 
 
-def test_ui_s1_is_its_table_9_and_the_row_of_table_3() -> None:
-    config = shipped("ui-s1")
-    assert isinstance(config, SemiOnlineTraining) and config.batch is not None
-    given = config.trainer
-    assert (config.limit, config.split) == (1000, "train")  # Table 3: data size 1000
-    assert (config.batch.tasks, config.batch.updates) == (32, 4)  # train_batch_size, fixed_num_mini_batches
-    assert given["per_device_train_batch_size"] == 1  # ppo_micro_batch_size_per_gpu
-    assert given["learning_rate"] == 1e-6
-    assert given["beta"] == 1e-4  # kl_loss_coef
-    assert given["num_train_epochs"] == 5
-    assert (given["num_generations"], given["max_completion_length"]) == (8, 512)  # the released script's
-    assert config.max_prompt_length == 12288
-    assert config.advantages == replace(AdvantageSettings.paper(), spread_of="first-returns")
-    assert (config.advantages.gamma, config.advantages.omega) == (0.5, 1.0)
-    assert config.rollout.policy().method == "thought-free" and config.rollout.budget == 1
-    assert config.dynamic_sampling is not None and config.dynamic_sampling.eta == 0.3
-    assert config.model_options == {"max_images": 2}  # historical images
-    reward = get_reward(config.reward.name)
-    assert (reward.name, reward.evaluator.protocol.name) == ("ui-s1", "ui-s1-reward")
-    before = shipped("ui-s1-sft")
-    assert isinstance(before, SFTTraining) and before.model == config.model
-    assert [source.bench for source in before.sources] == ["androidcontrol", "amex"]
-    assert sum(source.limit or 0 for source in before.sources) == 1000  # the paper's "approximately 2,000"
+def at(config: Any, path: str) -> Any:
+    for name in path.split("."):
+        config = config[int(name)] if name.isdecimal() else config[name] if isinstance(config, dict) else getattr(config, name)
+    return config
 
 
-def test_ui_r1_is_its_table_4_and_hypertrack_rl_section_2_2() -> None:
-    config = shipped("ui-r1")
-    assert isinstance(config, GRPOTraining)
-    given = config.trainer
-    assert (given["learning_rate"], given["lr_scheduler_type"]) == (9.98e-7, "linear")
-    assert config.model_options == {"max_pixels": 12845056}
-    assert given["num_generations"] == 8
-    assert given["num_train_epochs"] == 8
-    assert config.batch is not None and config.batch.tasks == 8 * 1 * 2  # GPUs, per_device_train_batch_size, accumulation
-    assert [source.bench for source in config.sources] == ["screenspot", "androidcontrol-low"]  # clicks, and other steps
-    assert config.max_prompt_length is None  # 1024 in the table, which no prompt with a screenshot keeps to
-    assert config.reward.name == "ui-r1" and config.dynamic_sampling is None
-    config = shipped("hypertrack-rl")
-    assert isinstance(config, GRPOTraining)
-    given = config.trainer
-    assert given["num_generations"] == 16
-    assert (given["epsilon"], given["epsilon_high"], given["beta"]) == (0.2, 0.3, 0.0)
-    assert given["loss_type"] == "dapo"  # the sum over all tokens of a group, divided by their number
-    assert config.dynamic_sampling is not None and config.dynamic_sampling.eta == 0.0
-    assert (config.model, config.reward.name) == ("ui-tars-1.5-7b", "hypertrack")
-    sft = shipped("hypertrack-sft")
-    assert isinstance(sft, SFTTraining)
-    assert (sft.model, sft.bench, sft.split, sft.journal) == (config.model, config.bench, config.split, None)
+@every_row(
+    ("name", "expected"),
+    [
+        ("ui-s1", "limit 1000, rollout.patch thought-free, rollout.budget 1"),  # a row of Table 3; the others are Table 9's
+        ("ui-s1", "batch.tasks 32, batch.updates 4, trainer.per_device_train_batch_size 1, trainer.learning_rate 1e-6"),
+        ("ui-s1", "trainer.beta 1e-4, trainer.num_train_epochs 5, max_prompt_length 12288, dynamic_sampling.eta 0.3"),
+        ("ui-s1", "advantages.gamma 0.5, advantages.omega 1, model_options.max_images 2, reward.name ui-s1"),
+        (
+            "ui-s1",
+            "trainer.num_generations 8, trainer.max_completion_length 512, advantages.spread_of first-returns",
+        ),  # released
+        ("ui-s1-sft", "sources.0.bench androidcontrol, sources.0.limit 500, sources.1.bench amex, sources.1.limit 500"),
+        ("ui-r1", "trainer.learning_rate 9.98e-7, trainer.lr_scheduler_type linear, trainer.num_train_epochs 8"),  # Table 4
+        ("ui-r1", "trainer.num_generations 8, model_options.max_pixels 12845056, batch.tasks 16, max_prompt_length None"),
+        ("ui-r1", "sources.0.bench screenspot, sources.1.bench androidcontrol-low, reward.name ui-r1, dynamic_sampling None"),
+        ("hypertrack-rl", "trainer.num_generations 16, trainer.epsilon 0.2, trainer.epsilon_high 0.3, trainer.beta 0"),  # 2.2
+        ("hypertrack-rl", "trainer.loss_type dapo, dynamic_sampling.eta 0, reward.name hypertrack, model ui-tars-1.5-7b"),
+        ("hypertrack-sft", "model ui-tars-1.5-7b, bench hypertrack, split train, journal None"),
+    ],
+)
+def test_recipes_have_the_papers_numbers(name: str, expected: str) -> None:
+    for path, value in (each.split(" ") for each in expected.split(", ")):
+        found = at(shipped(name), path)
+        assert found == (float(value) if isinstance(found, int | float) else value) or str(found) == value, path
 
 
 @every_row(

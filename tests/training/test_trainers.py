@@ -193,34 +193,6 @@ def test_training_goes_on_where_it_was(kind: str, configured: Configured) -> Non
     assert logged(config, "eval/pg") == [line["pg"] for line in evaluations(config)]
 
 
-@pytest.mark.parametrize("kind", RL)
-def test_a_resumed_training_is_the_same_as_one_without_a_break(kind: str, configured: Configured, tmp_path: Path) -> None:
-    """Broken off in its second epoch, whose tasks come in another order, between two steps on one batch."""
-    data = {"limit": 4, "split": "train"} if kind == "semi-online" else {"episodes": str(tmp_path / "steps.txt")}
-    if kind == "grpo":
-        found = Parts(configured("grpo")).data
-        steps = [found.step(place) for place in found.steps[:4]]
-        listed = "".join(f"{task.episode_id}#{task.step_index}\n" for task in steps)
-        (tmp_path / "steps.txt").write_text(listed, encoding="utf-8")
-    lines = []
-    for name, breaks in (("whole", [5]), ("broken", [3, 5])):
-        for most in breaks:
-            config = configured(
-                kind,
-                **data,
-                out=str(tmp_path / name),
-                dynamic_sampling={"eta": 0.0, "most_draws": 2},
-                trainer={"max_steps": most, "save_steps": 1, "lr_scheduler_type": "constant", "steps_per_generation": 2},
-            )
-            train(config, resume=most != breaks[0])
-        names = ("reward", "loss", "grad_norm", "rows/trained", "completions/mean_length")
-        lines.append([[line.get(each) for each in names] for line in log(config) if "loss" in line])
-    assert len(lines[0]) == 5
-    assert lines[0] == lines[1]
-    weights = [(tmp_path / name / "final" / "model.safetensors").read_bytes() for name in ("whole", "broken")]
-    assert weights[0] == weights[1]
-
-
 def test_evaluations_are_those_of_saved_weights(configured: Configured, policy: Path, screens: Path, tmp_path: Path) -> None:
     """By `guieval run` with the final weights; the checkpoint brings a generation setting of its own, as published ones do."""
     shutil.copytree(policy, tmp_path / "policy")

@@ -17,6 +17,7 @@ from guieval.cli.settings import path_option
 from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.doctor.examine import Examination, examine
+from guieval.data.doctor.statistics import Statistics, statistics
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.data.shipped import __version__
 from guieval.errors import UsageError, refuse
@@ -36,6 +37,12 @@ def doctor(
     overlay: Annotated[Path | None, path_option("A file of further accepted actions, to be checked too.")] = None,
     sample_set: options.SampleSet = None,
     override: options.LoaderOptions = None,
+    figures: Annotated[
+        bool,
+        typer.Option(
+            "--statistics", help="Print apps, lengths, boxes, instructions and actions; no screenshot or label is checked."
+        ),
+    ] = False,
     json: JSON = False,
 ) -> None:
     """Say what is installed; with a benchmark, count its steps and look for damage and questionable labels.
@@ -44,7 +51,7 @@ def doctor(
     """
     if bench is None:
         given = {"data": data, "overlay": overlay, "sample-set": sample_set}
-        refuse(given, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
+        refuse(given | {"statistics": figures or None}, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
         _installation(json=json)
         return
 
@@ -52,6 +59,14 @@ def doctor(
     if kind is not None and not kind.needs_data and data is not None and not data.is_dir():  # opening it would create it
         raise UsageError(f"the data folder {str(data)!r} does not exist; without --data, {bench!r} draws its own")
     benchmark = options.open_benchmark(bench, data, override)
+    if figures:
+        refuse({"overlay": overlay}, "is checked without --statistics")
+        counts = statistics(benchmark, sample_set)
+        if json:
+            print_json({"benchmark": benchmark.name, "folder": str(benchmark.root), **counts.to_json()})
+        else:
+            _print_statistics(benchmark.name, benchmark.root, counts)
+        return
     if overlay is not None:
         benchmark = Overlaid(benchmark, read_overlay(overlay))
     found = examine(benchmark, sample_set, cost)
@@ -129,6 +144,42 @@ def _print_examination(found: Examination) -> None:
         f"{number or 'no'} {word}{'s' * (number != 1)}" for number, word in zip(numbers, ("error", "warning"), strict=True)
     ]
     say(f"{', '.join(words)}, in {found.seconds:.1f} s")
+
+
+def _print_statistics(name: str, folder: Path, found: Statistics) -> None:
+    episodes, steps = counted(found.episodes, "episode"), counted(found.steps, "step")
+    say(f"{name} at {folder}")
+    say(f"tasks:    {episodes} of {steps}, {found.mean_steps:.2f} steps on average")
+    say(f"apps:     {len(found.apps):,}" + ("" if found.apps else ", since no label names one"))
+    if found.clicks:
+        say(
+            f"boxes:    a target on {found.boxed:,} of {counted(found.clicks, 'click')} ({_percent(found.boxed, found.clicks)})"
+        )
+    say(f"screens:  their elements on {found.documented:,} of {steps} ({_percent(found.documented, found.steps)})")
+    say(f"level:    {found.level}; {found.described:,} of {steps} have an instruction of their own")
+    say(f"language: Chinese characters in {found.chinese:,} of {episodes}")
+    if found.extras:
+        say(f"further data of a step: {_shares(found.extras, found.steps)}")
+    types = tuple((kind, count, _percent(count, found.steps)) for kind, count in found.types.most_common())
+    lengths = tuple(
+        (str(steps), found.lengths[steps], _percent(found.lengths[steps], found.episodes)) for steps in sorted(found.lengths)
+    )
+    categories = tuple(
+        (category, len(found.categories[category]), count, _percent(count, found.episodes))
+        for category, count in found.category_episodes.most_common()
+    )
+    say("")
+    show(
+        Table("actions", columns("type", "steps", "share"), types),
+        Table("lengths of episodes", columns("steps", "episodes", "share"), lengths),
+        Table("categories of apps", columns("category", "apps", "episodes", "share"), categories) if categories else None,
+    )
+    if found.damaged:
+        say(f"{counted(found.damaged, 'damaged episode')} not counted: guieval doctor {name} --data {folder} names them")
+
+
+def _percent(count: int, of: int) -> str:
+    return f"{percentage(count / of, '.1f')}%"
 
 
 def _shares(counts: Counter[str], steps: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +11,10 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import JSON, echo, print_text, say, show
+from guieval.cli.tables import JSON, echo, present, say, show
 from guieval.data.doctor.counts import counted
 from guieval.reports.api import compare as compare_pairs
-from guieval.reports.comparison import Comparison, compare_tables, footnotes, headings
+from guieval.reports.comparison import Comparison, shown_parts
 from guieval.reports.comparison_formats import FORMATS, written
 from guieval.reports.tables.writers import format_named
 
@@ -21,8 +22,11 @@ from guieval.reports.tables.writers import format_named
 def compare(
     first: Annotated[Path, path_argument("A", "A run directory, or a folder of runs, e.g. of repeats.")],
     others: Annotated[
-        list[Path], path_argument("B...", "What to compare with it, mode by mode; p-values of several are Holm's.")
-    ],
+        list[Path] | None,
+        path_argument(
+            "[B...]", "What to compare with it, mode by mode; p-values of several are Holm's. None: the models in the folder A."
+        ),
+    ] = None,
     protocol: options.Protocols = None,
     format: Annotated[
         str | None, typer.Option("--format", help="text, md, csv, latex or json (default: by the file's ending, else text).")
@@ -40,7 +44,7 @@ def compare(
     chosen = "json" if json else format_named(format, out, FORMATS, "text")
     compared = compare_pairs(
         first,
-        *others,
+        *(others or ()),
         protocol=protocol,
         format=chosen,
         metrics=metrics,
@@ -51,12 +55,8 @@ def compare(
         flips=flips,
         metrics_from=metrics_from,
     )
-    if out is not None:
-        echo(f"written:  {out}", err=json)
-    elif chosen == "text" and not (label or caption):
-        _show(compared)
-    else:
-        print_text(written(compared, chosen, label=label, caption=caption))
+    shown = partial(written, compared, chosen, label=label, caption=caption)
+    present(chosen, out, shown, None if label or caption else partial(_show, compared))
     for found in compared:
         if found.flips_file is not None:
             steps = sum(each.only_first + each.only_second for each in found.exact.values())
@@ -64,9 +64,11 @@ def compare(
 
 
 def _show(compared: Sequence[Comparison]) -> None:
-    for found in compared:
-        for line in headings(found):
+    between: list[str] = []
+    for heads, tables, feet in shown_parts(compared):
+        for line in between + heads:
             say(line)
-        show(*compare_tables(found))
-        for line in footnotes(found):
+        show(*tables)
+        for line in feet:
             say(line)
+        between = [""] * bool(feet)

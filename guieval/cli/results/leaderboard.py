@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import JSON, echo, print_text, show
+from guieval.cli.tables import JSON, present, show
 from guieval.reports.api import leaderboard as board_of
 from guieval.reports.leaderboards.formats import FORMATS, board_tables, without_intervals, written
 from guieval.reports.leaderboards.published_results import get_results, list_results
@@ -69,12 +70,9 @@ def leaderboard(
         caption=caption,
         anyway=anyway,
     )
-    if out is not None:
-        echo(f"written:  {out}")
-    elif chosen == "text" and not (label or caption):
-        show(*board_tables(without_intervals(board) if no_intervals else board, brief=True))
-    else:
-        print_text(written(board, chosen, intervals=not no_intervals, label=label, caption=caption))
+    tables = board_tables(without_intervals(board) if no_intervals else board, brief=True)
+    text = partial(written, board, chosen, intervals=not no_intervals, label=label, caption=caption)
+    present(chosen, out, text, None if label or caption else partial(show, *tables))
 
 
 def _list_references() -> None:

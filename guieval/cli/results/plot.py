@@ -33,18 +33,26 @@ def plot(
     by: Annotated[
         str | None,
         typer.Option(
-            help="horizon: ratio (default), step, length or ratio-step. actions: action (default), app, ... study: setting."
+            help="horizon: ratio (default), step, length, reasoning, ratio-step. actions: action (default), app ... study: any."
         ),
     ] = None,
-    metric: Annotated[str | None, typer.Option(help="matrix: exact (default), type, progress or success.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="matrix: exact (default), type, progress, success. bars: its name in tables.")
+    ] = None,
     table: Annotated[
         list[str] | None,
         typer.Option(
-            help="reliability: table, see `guieval leaderboard --list-references`, or a .yaml path; several are joined."
+            help="A published table, see `guieval leaderboard --list-references`, or a .yaml path; several are joined by model."
         ),
     ] = None,
-    x: Annotated[list[str] | None, typer.Option(help="reliability: static columns, may be repeated. study: setting.")] = None,
-    y: Annotated[list[str] | None, typer.Option(help="reliability: live columns. study: metric, or gpu_hours.")] = None,
+    x: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of a static metric; may be repeated. budget: samples or gpu-hours. study: setting."),
+    ] = None,
+    y: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of a live metric (reliability: may be repeated). budget: any. study: metric, or gpu_hours."),
+    ] = None,
     degree: Annotated[int | None, typer.Option(min=1, max=3, help="reliability: of the curve (default 1, a line).")] = None,
     cost: Annotated[
         bool | None, typer.Option("--cost", help="pareto: cost instead of tokens, at the prices that the runs recorded.")
@@ -55,6 +63,7 @@ def plot(
     ] = None,
     sample_set: options.SampleSet = None,
     subset: options.Subset = None,
+    task: Annotated[str | None, typer.Option(help="strip: the task (default: the first that all runs have).")] = None,
     json: JSON = False,
 ) -> None:
     """Draw a picture for a paper: runs by action type, horizon, protocol or tries, trainings, or a table's correlations."""
@@ -79,6 +88,7 @@ def plot(
         prices=prices,
         sample_set=sample_set,
         subset=subset,
+        task=task,
     )
     say(f"shows:    {drawn.shows}")
     echo(f"picture:  {out}")

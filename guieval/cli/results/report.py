@@ -15,7 +15,7 @@ from guieval.data.doctor.counts import counted
 from guieval.errors import refuse
 from guieval.history.modes import Kind, Mode
 from guieval.journal import RunFolder
-from guieval.journal.run_folders import paired_runs, rounds_of, several_runs
+from guieval.journal.run_folders import paired, rounds_of, several_runs
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import write_trajectories
 from guieval.reports.viewer.folder import Written
@@ -41,7 +41,9 @@ def report(
 ) -> None:
     """Write a folder that shows every step of a run: open its index.html in any browser, no server or network needed."""
     runs = several_runs([run], rollouts=True)
-    pairs = [(each, None) for each in runs] if against is None else paired_runs(run, against, rollouts=True)
+    pairs: list[tuple[Path, Path | None]] = [(each, None) for each in runs]
+    if against is not None:
+        pairs = [(one.first, other.first) for one, other in paired(run, against, rollouts=True)]
     if all(_mode(each).is_over("tasks") for each, _ in pairs):
         given = {"against": against, "protocol": protocol, "data": data, "adapter": adapter}
         refuse(given, "does not apply to an online run, whose report shows its own trajectories")

@@ -50,7 +50,9 @@ def score(
     protocol: options.Protocols = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(help="Break down by action-type, length, step, ratio, subset, error or a label; may be repeated."),
+        typer.Option(
+            help="Break down by action-type, length, step, ratio, reasoning, subset, error or a label; may be repeated."
+        ),
     ] = None,
     sample_set: options.SampleSet = None,
     split: options.Split = None,

@@ -47,7 +47,7 @@ def campaign(
     only: Annotated[list[str] | None, typer.Option(help="Run only this model of the campaign; may be repeated.")] = None,
     parallel: Annotated[int, typer.Option(min=1, help="Number of models to run at once, each in a process of its own.")] = 1,
     override: options.Override = None,
-    pace: Annotated[float | None, typer.Option(min=0, help="Answers per second of one model, to estimate the time.")] = None,
+    pace: Annotated[float | None, typer.Option(min=0, help="Responses per second of one model, to estimate the time.")] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank and compare runs whose labels differ too.")] = False,
     quiet: options.Quiet = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print runs, cost, time and power; start nothing.")] = False,
@@ -106,9 +106,18 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
 
     Unless it is the ``whole`` estimate, one line in place of the rows.
     """
+    left = [each for each in found if each.left != 0]
+    time = _time(found, models, parallel) if left else ""
+    lacking = ["time (--pace)"] * (time is None)
+    priceless = [each.config.model.name for each in left if each.forecast and each.forecast.price is None]
+    if priceless:
+        some = f" of {', '.join(dict.fromkeys(priceless))}" if len(priceless) < sum(each.asks for each in left) else ""
+        lacking.append(f"price{some} (--prices)")
+    unknown = " and ".join(lacking)
     if not whole:
-        left = sum(each.left or 0 for each in found)
-        say(f"runs:     {counted(len(found), 'run')}, {counted(left, kind_of(found[0].config).unit)} left")
+        number = counted(sum(each.left or 0 for each in left), kind_of(found[0].config).unit)
+        more = f"{number} left" + f"; {unknown} unknown" * bool(lacking) if left else "nothing is left to run"
+        say(f"runs:     {counted(len(found), 'run')}, {more}")
     else:
         rows: list[Row] = [(each.name, each.steps, each.left, *_sizes(each)) for each in found]
         if len(found) > 1:
@@ -116,9 +125,8 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
         names = ("run", "steps", "left", "tokens in", "tokens out (at most)", "cost (about)")
         heads = columns(*names, spare=("tokens out (at most)",))
         show(Table("Runs", heads, tuple(rows)), full="A wider terminal shows all.")
-    priceless = dict.fromkeys(each.config.model.name for each in found if each.forecast and each.forecast.price is None)
-    if priceless:
-        say(f"price:    none is known of {', '.join(priceless)} (--prices FILE)")
+        if lacking:
+            say(f"unknown:  {unknown}")
     without = [each.config for each in found if each.missing_data]
     down = dict.fromkeys(each.data.bench for each in without if not kind_of(each).needs_data(each))
     if down:
@@ -126,7 +134,8 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
     data = [each.data for each in without if kind_of(each).needs_data(each)]
     if missing := dict.fromkeys(each.folder or f"the data of {each.bench}" for each in data):
         say(f"data:     not found: {', '.join(missing)}; tokens and cost are not known, and the steps are published numbers")
-    say(f"time:     {_time(found, models, parallel)}")
+    if time:
+        say(f"time:     {time}")
     costs: dict[str, float] = {}
     for each in found:
         if (made := _cost(each)) is not None:
@@ -152,17 +161,15 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
         say(f"power:    {line}")
 
 
-def _time(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> str:
-    """How long the runs that are left take, ``parallel`` models at a time."""
+def _time(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> str | None:
+    """How long the runs that are left take, ``parallel`` models at a time; ``None`` if that is known of none."""
     by_model: dict[str, float] = {}
     for each, model in zip(found, models, strict=True):
         by_model[model] = by_model.get(model, 0.0) + (each.seconds or 0.0)
     known = sum(each.seconds is not None for each in found)
-    state_pace = "--pace N states how many answers one model gives per second"
-    if not any(each.left != 0 for each in found):
-        return "nothing is left to run"
+    state_pace = "--pace N states how many responses one model gives per second"
     if not any(each.seconds for each in found):
-        return "not known, since no run of these models is finished (--pace states it)"
+        return None
     sure = "at most" if any(each.at_most and each.seconds for each in found) else "about"
     at_once = f", {min(parallel, len(by_model))} models at once" if parallel > 1 and len(by_model) > 1 else ""
     text = f"{sure} {_hours(side_by_side(list(by_model.values()), parallel))}{at_once}"

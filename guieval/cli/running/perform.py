@@ -27,6 +27,7 @@ from guieval.journal.run_files import setup_line
 from guieval.journal.served_model import describe_served
 from guieval.reports.console import Run, report_json
 from guieval.running.api import common_folder
+from guieval.running.costs import Tokens, bill, describe
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Result, execute, repeated, resolve_jobs
 from guieval.running.forecast import forecast
@@ -182,7 +183,7 @@ def print_results(results: list[Result], *, json: bool) -> None:
 
 def _run(own: Sequence[Result]) -> Run:
     """A run, or the mean over repeats, with its heading for tables."""
-    config, outcome, summary, _ = own[0]
+    config, outcome, summary = own[0][:3]
     if len(own) > 1:
         summary = summary_of_runs([result.directory for result in own])
     lines = [f"{config.data.bench} {summary.mode}", outcome.selection.title, outcome.protocol * own[0].kind.judged_again]
@@ -237,6 +238,12 @@ def print_notes(results: list[Result]) -> None:
     damaged = [error for result in results[:1] for error in result.outcome.selection.damaged]
     if damaged:
         say(f"damaged:  {len(damaged):,} left out, first: {damaged[0]}")
+    for own in groups:
+        spent = [each.spent for each in own if each.spent is not None]
+        line = describe(bill(sum((each.tokens for each in spent), Tokens()), spent[0].price)) if spent else None
+        if line is not None:
+            label = f"{'cost:' if spent[0].price else 'tokens:':<10}{own[0].config.history.mode}"
+            say(f"{label}{f' ({len(own)} repeats)' * (len(own) > 1)}: {line}")
     for result in results:
         for note in result.notes:
             say(note)

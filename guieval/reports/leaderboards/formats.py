@@ -15,6 +15,7 @@ from typing import Any, get_args
 from guieval.errors import UsageError
 from guieval.metrics.columns import ENDS, End
 from guieval.metrics.leading import denominators
+from guieval.metrics.summary import COVERAGE_NEEDED
 from guieval.reports.leaderboards.drawing import drawing
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell
 from guieval.reports.leaderboards.sections import Front, Section, sections
@@ -110,11 +111,13 @@ def _front_sentence(board: Board, section: Section, front: Front) -> str:
 def board_tables(board: Board, *, brief: bool = False) -> list[Table]:
     """A table of metrics for each benchmark and protocol, and one of how steps ended, with the board's notes.
 
-    ``brief``: a command in place of what each metric is over, and no words on Pareto fronts, which the files have.
+    ``brief``: a command in place of what each metric is over, and no words on Pareto fronts, which the files have, nor on what
+    the tables mark.
     """
     tables = [_metrics(board, section) for section in sections(board)]
     ended = _ends(board)
-    notes = (*metric_notes(board, brief=brief), rank_note(board), *spending_notes(board, brief=brief), *ended.notes)
+    said = (note for note in ended.notes if not (brief and note in board.marked))
+    notes = (*metric_notes(board, brief=brief), rank_note(board), *spending_notes(board, brief=brief), *said)
     return [*tables, replace(ended, notes=notes)]
 
 
@@ -192,12 +195,14 @@ def _ends(board: Board) -> Table:
     names = ("model", "mode", "benchmark", "protocol")
     values = list(zip(*((_named(row), row.mode, column.benchmark, column.protocol) for row, column, _ in ended), strict=True))
     keys = [place for place in range(len(names)) if not place or len(set(values[place])) > 1]
+    if len(set(zip(*values[2:], strict=True))) == len(set(values[2])) > 1:
+        keys = [key for key in keys if key != 3]  # each benchmark has one protocol, which the titles above say
     ends = [end for end in ENDS if any(cell.ends[end] for _, _, cell in ended)]
     covered = any(cell.coverage is not None for _, _, cell in ended)
     rows: tuple[Row, ...] = tuple(
         (
             *(values[key][place] for key in keys),
-            *([share(cell.coverage, unit=False)] if covered else []),
+            *([_coverage(cell.coverage)] if covered else []),
             *(cell.ends[end] for end in ends),
         )
         for place, (_, _, cell) in enumerate(ended)
@@ -208,7 +213,14 @@ def _ends(board: Board) -> Table:
         *(_SHORT.get(end) or end.replace("_", " ") for end in ends),
     )
     notes = (*(f"beside published numbers: {reproduction}" for reproduction in board.reproductions), *board.notes)
-    return Table("How steps ended", columns(*heads, keys=len(keys)), rows, notes, keys=len(keys), turns=True)
+    several = any(cell.measured.spread is not None for row in board.rows for cell in row.cells if cell is not None)
+    title = "How steps ended" + ", counts of all repeats" * several
+    return Table(title, columns(*heads, keys=len(keys)), rows, notes, keys=len(keys), turns=True)
+
+
+def _coverage(value: float | None) -> Number:
+    low = value is not None and value < COVERAGE_NEEDED
+    return replace(share(value, unit=False), mark=f"(< {100 * COVERAGE_NEEDED:.0f})" * low)
 
 
 def comma_separated(board: Board) -> str:
@@ -230,7 +242,20 @@ def comma_separated(board: Board) -> str:
         "metric",
         "value",
     ]
-    names += ["low", "high", "spread", "n", "missing", "unit", "upper", "dropped_as_wrong", "rank", "coverage", *ENDS]
+    names += [
+        "low",
+        "high",
+        "spread",
+        "repeats",
+        "n",
+        "missing",
+        "unit",
+        "upper",
+        "dropped_as_wrong",
+        "rank",
+        "coverage",
+        *ENDS,
+    ]
     names += ["prompt_tokens", "completion_tokens", f"cost_{COSTED_STEPS}", "currency", "as_of", "source"]
     stream = io.StringIO(newline="")
     write_records(stream, _records(board), names, as_csv=True)
@@ -346,6 +371,7 @@ def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
 def _cell_fields(cell: Cell) -> dict[str, Any]:
     names = ("value", "low", "high", "spread", "n", "missing", "unit", "upper", "dropped_as_wrong")
     values = {name: getattr(cell.measured, name) for name in names} | {"rank": cell.rank, "coverage": cell.coverage}
+    values["repeats"] = max(1, len(getattr(cell.measured, "repeats", ())))
     return values | {str(end): count for end, count in cell.ends.items()} | _spent_fields(cell.spending)
 
 

@@ -37,6 +37,7 @@ from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.running.costs import Price, Spending, mean_spending, price_of_run, spending
 
 _T = TypeVar("_T")
+_LOW = f"coverage is below {100 * COVERAGE_NEEDED:.0f} %"
 
 
 @dataclass(frozen=True)
@@ -155,13 +156,14 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Board:
-    """The whole table. ``notes`` are sentences below it in every format."""
+    """The whole table. ``notes`` are sentences below it in every format; brief tables mark those in ``marked``."""
 
     columns: tuple[BoardColumn, ...]
     rows: tuple[BoardRow, ...]
     references: tuple[ReferenceRow, ...]
     reproductions: tuple[Reproduction, ...]
     notes: tuple[str, ...]
+    marked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,8 @@ def leaderboard(
     left_out = [run.directory for own in scored for run in own if not run.columns.answered]
     notes = [f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out]
     notes += [f"unlike labels, ranked anyway: {each}" for each in unlike]
-    notes += notes_of_runs
+    short, marked = _merged(models)
+    notes += [*notes_of_runs, *short, *marked]
     published: list[ReferenceRow] = []
     reproductions: list[Reproduction] = []
     for table in references:
@@ -240,7 +243,7 @@ def leaderboard(
         notes += _reference_notes(table, matching, columns, rows)
         published += _reference_rows(table, matching, len(columns))
         reproductions += _reproductions(table, matching, columns, rows)
-    return Board(columns, rows, tuple(published), tuple(reproductions), tuple(notes))
+    return Board(columns, rows, tuple(published), tuple(reproductions), tuple(notes), tuple(marked))
 
 
 def arranged(board: Board, metrics: str | None = None, sort: str | None = None) -> Board:
@@ -493,12 +496,20 @@ def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence
         if len({(column.selection, column.step_count) for column in kinds.values()}) < len(kinds):  # else their titles say it
             parts = "; ".join(map(_steps, kinds.values()))
             yield f"runs on {benchmark} differ in their steps, or in accepted actions, and so share no column: {parts}"
+
+
+def _merged(models: Sequence[_Model]) -> tuple[list[str], list[str]]:
+    """What a reader must know of runs, each note once with its runs; second those that a table marks in headings and cells."""
     merged: defaultdict[str, list[_Run]] = defaultdict(list)
+    marks = {_LOW}
     for model in models:
+        for run in model.runs:
+            marks |= {get_protocol(name).foreign_note(run.columns.dataset) for name in run.columns.judged}
         for note in dict.fromkeys(note for run in model.runs for note in _shortcomings(run)):
             merged[note].append(model.first)
-    for note, alike in merged.items():
-        yield f"{note}: {_named(alike, firsts)}"
+    firsts = [model.first for model in models]
+    said = {note: f"{note}: {_named(alike, firsts)}" for note, alike in merged.items()}
+    return [said[note] for note in said if note not in marks], [said[note] for note in said if note in marks]
 
 
 def _named(some: Sequence[_Run], runs: Sequence[_Run]) -> str:
@@ -536,7 +547,7 @@ def _repeats(models: Sequence[_Model]) -> Iterator[str]:
             lines[line].append(model.first)
     firsts = [model.first for model in models]
     for line in sorted(lines, key=lambda line: not line.startswith("only")):
-        yield f"each row: {line}" if len(lines[line]) == len(models) else f"{_named(lines[line], firsts)}: {line}"
+        yield f"each model: {line}" if len(lines[line]) == len(models) else f"{_named(lines[line], firsts)}: {line}"
 
 
 def _steps(column: BoardColumn) -> str:
@@ -557,7 +568,7 @@ def _shortcomings(run: _Run) -> Iterator[str]:
         yield "tokens are means over the steps with known tokens"
     coverage = columns.coverage(next(iter(columns.judged.values()))).value
     if coverage is not None and coverage < COVERAGE_NEEDED:
-        yield f"coverage is below {100 * COVERAGE_NEEDED:.0f} %"
+        yield _LOW
 
 
 def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[int, int, PublishedColumn]]:

@@ -67,6 +67,9 @@ class Row(_Value):
     checkpoint: str | None = Field(None, description="name in configs/models, if that is the same model with the same prompt")
     training: str | None = Field(None, description="name of the training in a campaign that shows this table")
     thinking: bool | None = Field(None, description="on or off, if the paper has the checkpoint both ways")
+    samples: float | None = Field(None, ge=0, description="number of training samples")
+    gpu_hours: float | None = Field(None, gt=0, description="GPU hours of the training")
+    parameters: float | None = Field(None, gt=0, description="size of the model, in 10^9 parameters")
     values: tuple[float | None, ...]
 
     @property

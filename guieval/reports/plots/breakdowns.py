@@ -26,7 +26,11 @@ _BAR = 0.105
 LEAST = 10
 """Cells of fewer steps are not drawn by step index, since the last ones have a step or two."""
 _AXIS = "exact match (%)"
-_TITLES = {"ratio": "place in the episode, (step + 1) / length", "length": "steps of the episode"}
+_TITLES = {
+    "ratio": "place in the episode, (step + 1) / length",
+    "length": "steps of the episode",
+    "reasoning": "characters of reasoning",
+}
 
 
 def bars(runs: Mapping[str, Sequence[Cell]], width: Width = "column") -> Figure:
@@ -74,14 +78,15 @@ def bars(runs: Mapping[str, Sequence[Cell]], width: Width = "column") -> Figure:
 def horizon(runs: Mapping[str, Sequence[Cell]], by: str, width: Width = "column") -> Figure:
     """Exact match as curves, one for each named run, with intervals as bands (a point without a neighbour has a whisker).
 
-    ``by`` is the property of the breakdown (:func:`guieval.metrics.breakdown.breakdown`): ``ratio``, ``step``, ``length``, or
+    ``by`` is the property of the breakdown (:func:`guieval.metrics.breakdown.breakdown`): ``ratio``, ``step``, ``length``,
+    ``reasoning`` (UI-R1, Figure 3 right), or
     ``ratio-step`` for cells of both labels, which gives a panel for each fifth of the episode, as in Figure 19. By step, cells
     of fewer than :data:`LEAST` steps are left out, and the line is interrupted there. In a mode that stops, a cell has
     only the steps that were reached, so only episodes that were right so far.
     Raises :class:`UsageError` for another ``by``, no run, too many, or if no cell is large enough.
     """
     if by not in (*_TITLES, "step", "ratio-step"):
-        raise UsageError(f"horizon curves go by ratio, step, length or ratio-step, not by {by!r}")
+        raise UsageError(f"horizon curves go by ratio, step, length, reasoning or ratio-step, not by {by!r}")
     looks_of = looks(list(runs))
     least = 1 if by in _TITLES else LEAST
     kept = {name: [cell for cell in cells if cell.n >= least] for name, cells in runs.items()}
@@ -101,7 +106,10 @@ def horizon(runs: Mapping[str, Sequence[Cell]], by: str, width: Width = "column"
             labels = ordered(label for held in shown.values() for label in held)
             if by in _TITLES:
                 places = {label: float(place) for place, label in enumerate(labels)}
-                axes.set_xticks(range(len(labels)), [f"{label}\n{counted(label, kept)}" for label in labels])
+                sizes = [counted(label, kept) for label in labels]
+                if width == "column" and len(labels) > 5:  # several in a line would overlap
+                    sizes = [each.replace("n = ", "n =\n") for each in sizes]
+                axes.set_xticks(range(len(labels)), [f"{label}\n{size}" for label, size in zip(labels, sizes, strict=True)])
             else:
                 places = {str(step): float(step) for step in range(int(labels[-1]) + 1)} if labels else {}
                 axes.xaxis.get_major_locator().set_params(integer=True)

@@ -22,14 +22,18 @@ from guieval.metrics.columns import RunColumns
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.repeats import measured
 from guieval.metrics.sampling import Sampled, sampled
-from guieval.reports.leaderboards.published_results import Joined, joined
+from guieval.reports.leaderboards.published_results import Joined, get_results, joined
 from guieval.reports.plots.breakdowns import bars, between, horizon, ordered
+from guieval.reports.plots.budgets import AXES, budgets, discs
 from guieval.reports.plots.heat import Grid, heat
 from guieval.reports.plots.paper import WIDTHS, Width, check_file, write
+from guieval.reports.plots.paradigms import paradigms, three_axes
 from guieval.reports.plots.pareto import Spent, on_front, pareto
 from guieval.reports.plots.reliability import Panel, reliability
+from guieval.reports.plots.run_bars import compared, run_bars
 from guieval.reports.plots.samples import samples
 from guieval.reports.plots.scaling import against_setting
+from guieval.reports.plots.strips import film_strips, strips
 from guieval.reports.plots.training import training
 from guieval.running.costs import COSTED_STEPS, Price, mean_spending, price_of_run, read_prices, spending
 from guieval.scoring.matrix import ALL, judge_run
@@ -53,23 +57,30 @@ class Drawn(NamedTuple):
 
 KINDS = {
     "actions": "bars by action type",
-    "horizon": "curves by place in the episode, or its length",
+    "bars": "a metric of runs, each tested against the first",
+    "budget": "a table's metric against training samples or GPU hours, with the model's size",
+    "horizon": "curves by place in the episode, its length, or length of the reasoning",
     "matrix": "heat map of protocols by runs, or by action types of one run",
+    "paradigms": "kinds of evaluation by tasks an hour, tasks, and R² with success online",
     "pareto": "exact match against tokens per step or cost, with the front of the best",
     "reliability": "a table's static metrics against live success",
     "study": "a metric or the GPU hours of trainings against a setting",
     "samples": "what several tries of a step are worth",
+    "strip": "one task of an environment by several models",
     "training": "curves of trainings over their optimiser steps",
 }
 _OF_RUNS = ("actions", "horizon", "matrix", "pareto", "samples")
 _OPTIONS = {
-    **dict.fromkeys(("protocol", "sample-set", "subset"), _OF_RUNS),
-    **dict.fromkeys(("table", "degree"), ("reliability",)),
-    **dict.fromkeys(("x", "y"), ("reliability", "study")),
+    "protocol": (*_OF_RUNS, "bars"),
+    **dict.fromkeys(("sample-set", "subset"), _OF_RUNS),
+    "table": ("budget", "paradigms", "reliability"),
+    **dict.fromkeys(("x", "y"), ("budget", "paradigms", "reliability", "study")),
+    "degree": ("reliability",),
     "by": ("actions", "horizon", "study"),
-    "metric": ("matrix",),
+    "metric": ("matrix", "bars"),
+    "task": ("strip",),
     **dict.fromkeys(("cost", "prices"), ("pareto",)),
-    "label": (*_OF_RUNS, "training"),
+    "label": (*_OF_RUNS, "bars", "paradigms", "strip", "training"),
 }
 """The kinds of picture that each option is for."""
 
@@ -92,6 +103,7 @@ def plot(
     prices: AnyPath | None = None,
     sample_set: str | None = None,
     subset: OneOrMore | None = None,
+    task: str | None = None,
 ) -> Drawn:
     """Draw a picture for a paper, as ``guieval plot`` does; ``kind`` is one of :data:`KINDS`.
 
@@ -102,6 +114,7 @@ def plot(
     wide = known_name("width", width, WIDTHS)
     given: dict[str, object] = {"protocol": protocol, "label": label, "by": by, "metric": metric, "table": table, "x": x}
     given |= {"y": y, "degree": degree, "cost": cost, "prices": prices, "sample-set": sample_set, "subset": subset}
+    given |= {"task": task}
     for option, value in given.items():
         if value is not None and kind not in _OPTIONS[option]:
             raise UsageError(f"--{option} is for {', '.join(_OPTIONS[option])}, not for {kind}")
@@ -114,9 +127,20 @@ def plot(
         drawn = _study(places, every(x), every(y), by, wide)
     elif kind == "reliability":
         drawn = _reliability(places, every(table), every(x), every(y), degree or 1, wide)
+    elif kind == "budget":
+        drawn = _budget(places, every(table), every(x), every(y), wide)
+    elif not places:
+        raise UsageError(f"{kind} is drawn of runs: name at least one run directory")
+    elif kind == "paradigms":
+        drawn = _paradigms(places, labels, every(table), every(x), every(y), wide)
+    elif kind == "bars":
+        drawn = _bars(places, every(protocol), labels, metric, wide)
+    elif kind == "strip":
+        goal, found = strips(several_runs(places), task, labels)
+        shows = f"{goal} By {', '.join(f'{each.name} ({each.ended})' for each in found)}"
+        numbers = [{"name": each.name, "ended": each.ended, "actions": [one.action for one in each.frames]} for each in found]
+        drawn = Drawn(film_strips(found, wide), shows, numbers)
     else:
-        if not places:
-            raise UsageError(f"{kind} is drawn of runs: name at least one run directory")
         priced = (read_prices(Path(prices)) if prices else ()) if cost or prices else None
         drawn = _of_runs(kind, places, every(protocol), labels, by, metric, (sample_set, tuple(every(subset))), priced, wide)
     if file is not None:
@@ -238,23 +262,33 @@ def _apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
     return titles
 
 
+def _over(models: _Models) -> str:
+    """What intervals are over."""
+    return "episodes" + " and repeats" * any(len(runs) > 1 for runs in models.values())
+
+
 def _actions(models: _Models, protocols: list[str], by: str | None, width: Width) -> Drawn:
     by = by or "action"
     cells = {label: mean_breakdown(runs, protocols[0], by) for label, runs in models.items()}
     words = "action type" if by == "action" else by
-    caption = f"exact match by {words} under {protocols[0]}, 95 % intervals over episodes"
+    caption = f"exact match by {words} under {protocols[0]}, 95 % intervals over {_over(models)}"
     return Drawn(bars(cells, width=width), caption, cells)
 
 
 def _horizon(models: _Models, protocols: list[str], by: str | None, width: Width) -> Drawn:
     by = by or "ratio"
-    known = ("ratio", "step", "length", "ratio-step")
+    known = ("ratio", "step", "length", "reasoning", "ratio-step")
     if by not in known:
         raise UsageError(f"horizon curves do not go by {by!r}{nearest(by, known)}; they go by {', '.join(known)}")
     cells = {label: mean_breakdown(runs, protocols[0], by.split("-")) for label, runs in models.items()}
-    words = {"ratio": "part of the episode", "step": "step index", "length": "episode length"}
+    words = {
+        "ratio": "part of the episode",
+        "step": "step index",
+        "length": "episode length",
+        "reasoning": "length of the reasoning",
+    }
     what = words.get(by, "step index in each part of the episode")
-    caption = f"exact match by {what} under {protocols[0]}, 95 % intervals over episodes"
+    caption = f"exact match by {what} under {protocols[0]}, 95 % intervals over {_over(models)}"
     return Drawn(horizon(cells, by, width=width), caption, cells)
 
 
@@ -295,6 +329,43 @@ def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str
     tries_of = ", ".join(f"{label}: {max(each.k for each in curves)}" for label, curves in found.items())
     caption = f"steps right under {protocol} in n tries (tries: {tries_of}), 95 % intervals"
     return Drawn(samples(found, width=width), caption, found)
+
+
+def _bars(
+    directories: Sequence[Path], protocols: list[str], labels: list[str] | None, metric: str | None, width: Width
+) -> Drawn:
+    if len(protocols) > 1 or ALL in protocols:
+        raise UsageError("bars are drawn under one protocol; matrix shows several")
+    found = compared(several_runs(directories), labels, metric, protocols[0] if protocols else None)
+    tests = f", p of the difference to {found.bars[0].name} (paired, Holm)" * (len(found.bars) > 1)
+    sizes = between({bar.value.n for bar in found.bars})
+    caption = f"{found.metric} under {found.protocol}, n = {sizes}, 95 % intervals{tests}"
+    return Drawn(run_bars(found, width), caption, found._asdict())
+
+
+def _budget(runs: list[Path], tables: Sequence[str], x: Sequence[str], y: Sequence[str], width: Width) -> Drawn:
+    if runs or len(tables) != 1 or len(y) != 1 or len(x) > 1:
+        raise UsageError("budget is drawn of one --table and one of its columns, --y, without runs")
+    table, axis = get_results(tables[0]), known_name("budget", x[0] if x else "samples", AXES)
+    found, left_out = discs(table, axis, y[0])
+    if left_out:
+        _LOG.warning("note: not drawn, since a number is missing: %s", ", ".join(left_out))
+    caption = f"{y[0]} of {table.source} against {AXES[axis]}; the area of a disc is the number of parameters"
+    return Drawn(budgets(found, AXES[axis], _axis(joined(tables), y[0]), width), caption, [each._asdict() for each in found])
+
+
+def _paradigms(
+    runs: list[Path], labels: list[str] | None, tables: Sequence[str], x: Sequence[str], y: Sequence[str], width: Width
+) -> Drawn:
+    if not tables or not x or len(y) != 1:
+        raise UsageError("paradigms needs --table, an --x for each run but the online one, and one --y (live success)")
+    shown = joined(tables)
+    found, models = paradigms(runs, labels, shown, x, y[0])
+    caption = (
+        f"tasks an hour by the clock, number of tasks, and R² of a line of {', '.join(x)} with {y[0]} over {models} models of "
+        f"{shown.source}"
+    )
+    return Drawn(three_axes(found, width), caption, [each._asdict() for each in found])
 
 
 def _reliability(

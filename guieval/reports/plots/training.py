@@ -43,6 +43,7 @@ def training(series: Sequence[TrainingCurves], width: Width = "two-column") -> F
                 axes.fill_between(steps, lower, upper, color=look.colour, alpha=0.18, linewidth=0)
             axes.set_title(fill(title, 24), fontsize=7)
             label_axes(axes, "optimiser step" if title in titles[-columns:] else "", "")
+            axes.ticklabel_format(axis="y", scilimits=(-3, 5))
             axes.set_xlim(0, 1.02 * last)
             if title in SHARES:  # Student's interval over a few seeds may go beyond what a share can be
                 low, high = axes.get_ylim()

@@ -169,13 +169,14 @@ def _blocks(table: Table, shown: Sequence[_Shown], width: int) -> Iterator[Text]
             yield from _paragraphs(table, group, width)
 
 
-def _widths(group: Sequence[_Shown], width: int) -> list[int]:
-    """The remaining width goes to the columns that want more, first to those that want little."""
+def _widths(group: Sequence[_Shown], keys: int, width: int) -> list[int]:
+    """The remaining width goes to the columns that want more: to a row's name all that it wants, else first to the modest."""
     widths = [each.floor for each in group]
     left = width - _needed(group)
     wants = sorted((max(map(_wide, (*each.heads, *each.cells))) - each.floor, at) for at, each in enumerate(group))
-    for number, (want, at) in enumerate(wants):
-        more = max(0, min(want, left // (len(wants) - number)))
+    for number, (want, at) in enumerate(sorted(wants, key=lambda each: each[1] >= keys or each[0] > left)):
+        share = left if at < keys and want <= left else left // (len(wants) - number)
+        more = max(0, min(want, share))
         widths[at] += more
         left -= more
     return widths
@@ -185,7 +186,7 @@ def _grid(table: Table, group: Sequence[_Shown], width: int, *, cut: bool) -> It
     """The columns side by side; where the table is ``cut``, without the rows that have nothing in these."""
     from rich.text import Text
 
-    widths = _widths(group, width)
+    widths = _widths(group, table.keys, width)
     heads = [[line for head in each.heads for line in _folded(head, own)] for each, own in zip(group, widths, strict=True)]
     height = max(map(len, heads))
     top = [[""] * (height - len(lines)) + lines for lines in heads]

@@ -140,9 +140,11 @@ class Cluster:
         session.discard_shards()
         outcome = session.outcome()
         if (error := session.error) is not None:
-            self.broken_off = outcome
+            nothing = isinstance(error, EngineError)
+            self.broken_off = None if nothing else outcome
             again = f"guieval run --resume {directory}{' --accept-changes' * isinstance(error, AdapterFault)}"
-            raise type(error)(f"{error}; every answer before is kept, and `{again}` continues from there")
+            kept = "every answer before is kept, and " * (not nothing)
+            raise type(error)(f"{error}; {kept}`{again}` continues from there")
         return outcome
 
     def stop(self) -> None:
@@ -233,18 +235,17 @@ class _Session:
             self._stop_all()
         if not self._interrupted:
             self._progress.warnings += self._watch.close()
-        if self._left_alone and not len(self._merger.answered.ledger):
-            why = (self._progress.warnings or ["all are lost"])[-1]
-            again = f"guieval run --resume {self._directory}"
-            raise EngineError(f"no worker could start: {why}; then `{again}` continues from there")
 
     @property
-    def error(self) -> DataError | AdapterFault | None:
-        """The error that stopped the run."""
+    def error(self) -> DataError | AdapterFault | EngineError | None:
+        """The error that stopped the run; :class:`EngineError` if there is no record, and no worker."""
         if self._bad_data is not None:
             return DataError(self._bad_data)
-        fault = self._progress.fault or self._fault
-        return None if fault is None else AdapterFault(f"the adapter is at fault: {fault}")
+        if (fault := self._progress.fault or self._fault) is not None:
+            return AdapterFault(f"the adapter is at fault: {fault}")
+        if self._left_alone and not self._interrupted and not len(self._merger.answered.ledger):
+            return EngineError(f"no worker could start: {(self._progress.warnings or ['all are lost'])[-1]}")
+        return None
 
     def outcome(self) -> RunOutcome:
         return RunOutcome.of(

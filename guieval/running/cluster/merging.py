@@ -31,7 +31,7 @@ def divided(refs: Iterable[EpisodeRef], plan: Plan, count: int) -> list[list[Epi
 
 
 class Merger:
-    """Adds the records of shards to the journal of ``run``, which the caller holds open.
+    """Adds the records of shards to the journal of ``run``, which the caller keeps open.
 
     ``answered`` and ``progress`` are always those of the journal as it is. Raises :class:`guieval.errors.JournalError` when
     the journal cannot be written.

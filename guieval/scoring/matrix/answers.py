@@ -181,8 +181,4 @@ def _unfit(
     if ALL in (protocols or ()) and not _written_for(dataset):
         kind = "grounding" if setting == "grounding" else "step navigation"
         return [f"no protocol is written for the data set {dataset!r}, so all means every protocol of {kind}"]
-    foreign = [evaluator.protocol for evaluator in evaluators if not evaluator.protocol.applies_to(dataset)]
-    return [
-        f"{protocol.name} is written for {', '.join(sorted(protocol.datasets or ()))}, not for {dataset}"
-        for protocol in foreign
-    ]
+    return list(filter(None, (evaluator.protocol.foreign_note(dataset) for evaluator in evaluators)))

@@ -44,7 +44,9 @@ class MockSettings(BaseModel):
     adapter: str | None = Field(None, description="model family, where the checkpoint is not a shipped one")
     benchmark: str | None = Field(None, description="policy reference: benchmark that is run")
     data: Path | None = Field(None, description="policy reference: data folder of that benchmark")
-    accuracy: float = Field(1.0, ge=0, le=1, description="policy reference: how often it is right")
+    accuracy: float = Field(
+        1.0, ge=0, le=1, description="policy reference: how often it is right, on the same steps whatever the sampling seed"
+    )
     history_gain: float = Field(
         0.0,
         ge=-1,

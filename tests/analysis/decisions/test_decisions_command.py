@@ -99,7 +99,7 @@ def test_text_and_markdown_hold_the_same_cells(guieval: CommandLine, runs: dict[
     assert all(title in text.out for title in titles)
     assert "Offline to SOEval" in text.out and "L2, ε = 70 (baseline)" in text.out
     file = tmp_path / "tables.md"
-    assert guieval(*arguments, "--format", "md", "--out", file).out == f"tables:   {file}\n"
+    assert guieval(*arguments, "--format", "md", "--out", file).out == f"written:  {file}\n"
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and "---" not in line]
     cells = [cell.strip() for line in lines for cell in line.replace("\\|", "\0").split("|")[1:-1]]
     assert len(cells) > 200

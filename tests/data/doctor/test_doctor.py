@@ -193,7 +193,13 @@ def test_the_command(guieval: CommandLine, example: Path) -> None:
     assert [remark["weight"] for remark in read["remarks"]] == ["note", "note"]
     assert "an unknown edition of androidcontrol (digest" in read["remarks"][1]["what"]
     assert read["edition"]["names"] == [] and read["targets"] == {"boxes": 0, "steps": 0}
+    counts = json.loads(guieval("doctor", "demo", "--statistics", "--json").out)
+    shown = guieval("doctor", "demo", "--statistics").out
+    assert (counts["episodes"], counts["steps"], counts["types"]["CLICK"], len(counts["apps"])) == (12, 79, 37, 6)
+    assert sum(counts["lengths"].values()) == 12 and sum(int(k) * n for k, n in counts["lengths"].items()) == 79
+    assert "a target on 37 of 37 clicks" in shown and "CLICK          37  46.8%" in shown
     change_row(example, 0, gt={"action_type": "dance"})
+    assert "1 damaged episode not counted" in guieval(*command, "--statistics").out
     done = guieval(*command)
     assert done.code == 1 and "error: damaged rows or episodes: 1" in done.out and "got 'dance'" in done.out
     change_row(example, -1, task=5)
@@ -221,6 +227,7 @@ def test_mistakes_are_one_sentence(guieval: CommandLine, example: Path, tmp_path
         (("doctor", "ui-r1", "--data", tmp_path / "images"), "guieval prepare ui-r1"),
         ((*command, "--sample-set", "ac-8444"), "unknown sample set 'ac-8444'"),
         ((*command, "--set", "bench_options.fast=1"), "has no option 'fast'"),
+        (("doctor", "--statistics"), "--statistics needs the name of the benchmark"),
     ):
         assert words in guieval.sentence(*arguments)
 

@@ -220,6 +220,7 @@ def test_workers_that_cannot_be_of_use_are_reported_in_a_sentence_each(
     words.remove(server.base_url)
     done = ended(words, 1)
     assert f"guieval run --resume {tmp_path / 'none'}" in done.stderr and "127.0.0.1:9" in done.stderr
+    assert not (tmp_path / "none" / SHARDS).exists()
 
 
 def test_a_budget_ends_every_worker(nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path) -> None:
@@ -290,19 +291,27 @@ def test_more_workers_than_fit_are_refused(nodes: Any, data: Path, server: MockS
     assert "4 workers do not fit" in done.stderr and "suffice for 3" in done.stderr
 
 
+@contextmanager
+def loses_a_worker(words: list[str], server: MockServer, directory: Path) -> Iterator[None]:
+    """A run in which all workers are at work; the block kills one, and the others do what that had not finished."""
+    with start(words) as process:
+        with held(server):
+            until(lambda: all_work(directory), "records of all", running=process)
+            yield
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, out + err
+    assert out.count(" is lost") == 1, out
+
+
 def test_a_killed_worker_loses_and_doubles_nothing(
     nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path
 ) -> None:
-    """One worker's process alone: the others do what it had not finished, and its answers count once."""
+    """One worker's process alone: its answers count once."""
     directory = tmp_path / "run"
-    with start(command(data, server, directory, "--mode", "soeval", *on(nodes))) as process:
-        with held(server):
-            until(lambda: all_work(directory), "records of all", running=process)
-            writers = {shard: writer(shard) for shard in (directory / SHARDS).iterdir()}
-            os.kill(next(iter(writers.values())), signal.SIGKILL)
-        out, err = process.communicate(timeout=PATIENCE)
-    assert len({*writers.values()}) == 3 and process.returncode == 0, out + err
-    assert out.count(" is lost") == 1, out
+    with loses_a_worker(command(data, server, directory, "--mode", "soeval", *on(nodes)), server, directory):
+        writers = [writer(shard) for shard in (directory / SHARDS).iterdir()]
+        os.kill(writers[0], signal.SIGKILL)
+    assert len({*writers}) == 3
     assert_same_run(directory, alone / "soeval")
 
 
@@ -314,14 +323,8 @@ def writer(shard: Path) -> int:
 def test_a_killed_node_loses_and_doubles_nothing(
     nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path
 ) -> None:
-    victim = nodes.list_all_nodes()[-1]
     directory = tmp_path / "run"
-    with start(command(data, server, directory, "--mode", "soeval", *on(nodes))) as process:
-        with held(server):
-            until(lambda: all_work(directory), "records of all", running=process)
-            for each in victim.all_processes["raylet"]:
-                os.kill(each.process.pid, signal.SIGKILL)
-        out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, out + err
-    assert " is lost" in out
+    with loses_a_worker(command(data, server, directory, "--mode", "soeval", *on(nodes)), server, directory):
+        for each in nodes.list_all_nodes()[-1].all_processes["raylet"]:
+            os.kill(each.process.pid, signal.SIGKILL)
     assert_same_run(directory, alone / "soeval")

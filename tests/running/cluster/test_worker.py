@@ -13,7 +13,6 @@ import pytest
 from guieval.data.shipped import __version__
 from guieval.errors import DataError
 from guieval.journal import STEPS, Journal, RunFolder
-from guieval.models.scored_response import failed_sample
 from guieval.registry import load_benchmark
 from guieval.running.cluster import Ended, Merger, News, Worker
 from guieval.running.cluster.merging import SHARDS
@@ -86,22 +85,6 @@ def test_a_shard_is_a_run_over_its_episodes(opened: Runner, worker: Worker, serv
     assert not elsewhere.exists() and not (opened.directory / SHARDS).exists() and (opened.directory / STEPS).exists()
 
 
-def added_by(worker: Worker, run: Runner, known: Sequence[StepRecord], keys: Sequence[EpisodeKey]) -> list[StepRecord]:
-    """What the worker adds to these records of a run in these episodes, merged into it."""
-    with Journal(run.directory) as journal:
-        for record in known:
-            journal.append(record)
-    with Journal(run.directory) as journal:
-        merger = Merger(run.run, journal)
-        begins = merger.begin(ref for ref in run.run.selection.refs if ref.key in keys)
-        assert begun(worker, run) is None and works(worker, keys, begins)[-1].ended == Ended("done")
-        first, *_ = added = [*RunFolder(run.directory / SHARD).records][len(known) :]
-        for record in added:
-            merger.add(record)
-    assert begins == list(known) and first
-    return added
-
-
 PATCHED = {"mode": "sop", "patch_budget": "unlimited"}
 
 
@@ -117,28 +100,20 @@ def test_it_goes_on(opened: Runner, worker: Worker, server: MockServer, tmp_path
     tasks = [each.task for each in records if each.patch or not changes]
     cut = max((each for each in tasks if each.step_index + 1 < each.episode_length), key=lambda task: task.step_index)
     known = [each for each in records if each.task.episode_key == cut.episode_key and each.task.step_index <= cut.step_index]
+    with Journal(run.directory) as journal:
+        for record in known:
+            journal.append(record)
     asked = server.stats()["served"]
-    added = added_by(worker, run, known, keys_of(run))
+    with Journal(run.directory) as journal:
+        merger = Merger(run.run, journal)
+        assert merger.begin(run.run.selection.refs) == known and begun(worker, run) is None
+        assert works(worker, keys_of(run), known)[-1].ended == Ended("done")
+        added = [*RunFolder(run.directory / SHARD).records][len(known) :]
+        for record in added:
+            merger.add(record)
     assert len(added) == len(records) - len(known)
     assert server.stats()["served"] - asked == len(added) or changes, "a thought is asked for, too"
     assert final(run.directory) == final(whole.directory)
-
-
-@pytest.mark.parametrize("mode", ["offline", "soeval"])
-def test_it_asks_only_the_missing_sample(opened: Runner, worker: Worker, server: MockServer, tmp_path: Path, mode: str) -> None:
-    config = opened.run.config.having(mode=mode, samples=3)
-    run, whole = (opened_run(config, tmp_path / name) for name in ("samples", "whole"))
-    run.begin()
-    whole.execute(resume=False)
-    key = keys_of(run)[0]
-    (first,) = (each for each in RunFolder(whole.directory).records if each.task.key == (*key, 0))
-    partial = first.model_copy(update={"samples": (first.samples[0], failed_sample("generate", "gone"), first.samples[2])})
-    asked = server.stats()["served"]
-    added = added_by(worker, run, [partial], [key])
-    assert server.stats()["served"] - asked == 3 * len(added) - 2
-    (step,) = (record for record in added if record.task.step_index == 0)
-    assert step.finished and step.earlier == (0, 2)
-    assert [step.samples[0], step.samples[2]] == [first.samples[0], first.samples[2]]
 
 
 @pytest.mark.parametrize("at_once", [True, False])
