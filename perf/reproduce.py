@@ -88,7 +88,7 @@ def _listed(section: Mapping[str, Any]) -> list[str]:
     def rows() -> Iterator[tuple[str, str, str, str, str]]:
         for values in section["rows"]:
             given = dict(zip(keys, values, strict=False))
-            commands = section["command"].format_map({**PARTS, **given})
+            commands = section["command"].format_map({**PARTS, **given}).replace("  ", " ")
             expected = ", ".join(map(str, values[len(keys) :]))
             yield _named(given), _code(commands), expected, section["hours"], section["differs"]
 
@@ -96,7 +96,8 @@ def _listed(section: Mapping[str, Any]) -> list[str]:
 
 
 def _named(given: Mapping[str, Any]) -> str:
-    return ", ".join(str(value) if name in ("row", "model", "bench") else f"{name} {value}" for name, value in given.items())
+    shown = {name: value for name, value in given.items() if name not in ("thinking", "folder", "sampling")}
+    return ", ".join(str(value) if name in ("row", "model", "bench") else f"{name} {value}" for name, value in shown.items())
 
 
 def _published(section: Mapping[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from guieval.journal.directory import MANIFEST, ROLLOUT, is_run
 from guieval.journal.reading import RunFolder
 from guieval.journal.repeats import Repeats, grouped, repeats_in
 from guieval.journal.run_files import RolloutFile, read_file
+from guieval.steps import EpisodeKey
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,6 +48,52 @@ def one_run(directory: Path) -> Path:
 def is_rollout(directory: Path) -> bool:
     """Whether a folder is a rollout."""
     return (directory / ROLLOUT).is_file()
+
+
+def rollouts_below(directory: Path) -> list[Path]:
+    """The rollouts in the subfolders of a folder, e.g. of several benchmarks."""
+    return [path for path in sorted(directory.iterdir()) if is_rollout(path)] if directory.is_dir() else []
+
+
+def pooled_parts(directory: Path) -> tuple[Path, ...]:
+    """The runs and rollouts below a folder that are read as one study: of one model in one mode, each over other steps.
+
+    A run or rollout is a study of one part. Raises :class:`UsageError` if there is none, and for parts that cannot be pooled.
+    """
+    if is_run(directory) or is_rollout(directory):
+        return (directory,)
+    parts = (*rollouts_below(directory), *runs_below(directory)) or (one_run(directory),)
+    firsts = [RunFolder(rounds_of(part)[0]) for part in parts]
+    known: dict[EpisodeKey, Path] = {}
+    for part, run in zip(parts, firsts, strict=True):
+        for what, own, other in (
+            ("models", run.label, firsts[0].label),
+            ("modes", run.manifest.mode.label, firsts[0].manifest.mode.label),
+        ):
+            if own != other:
+                named = f"{parts[0].name!r} ({other}) and {part.name!r} ({own})"
+                raise UsageError(f"{str(directory)!r} cannot be pooled: {named} are of different {what}")
+        for key in run.plan:
+            if key in known:
+                named = f"{known[key].name!r} and {part.name!r}"
+                raise UsageError(f"{str(directory)!r} cannot be pooled: {named} share the episode {key}")
+            known[key] = part
+    return parts
+
+
+def part_over(directory: Path, benchmark: str) -> Path:
+    """The run or rollout below a folder that is over a benchmark: the one to use with it of a study of several.
+
+    A run or rollout is returned as it is. Raises :class:`UsageError` if none or several are over it.
+    """
+    if is_run(directory) or is_rollout(directory) or not directory.is_dir():
+        return directory
+    parts = [*rollouts_below(directory), *runs_below(directory)]
+    found = [part for part in parts if RunFolder(rounds_of(part)[0]).manifest.config.data.bench == benchmark]
+    if len(found) != 1:
+        several = f"{len(found)} runs" if found else "no run"
+        raise UsageError(f"{str(directory)!r} holds {several} over {benchmark!r}; name one run or rollout")
+    return found[0]
 
 
 def open_folder(directory: Path) -> RunFolder:
@@ -85,7 +132,7 @@ def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list
     found: dict[Path, None] = {}
     for directory in directories:
         whole = not directory.exists() or is_run(directory) or (rollouts and is_rollout(directory))
-        below = [] if whole else runs_below(directory)
+        below = [] if whole else [*(rollouts_below(directory) if rollouts else ()), *runs_below(directory)]
         found.update(dict.fromkeys(below or [directory if rollouts and is_rollout(directory) else one_run(directory)]))
     if len(found) == 1:
         return list(found)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 
 from guieval.analysis.decisions.measures import (
     LEVELS,
+    PUBLISHED,
     DecisionColumns,
+    Thresholds,
     level_share,
     mean,
     pass_at,
     pass_sizes,
+    solved_episodes,
+    solved_steps,
 )
 from guieval.analysis.decisions.points import Ints
+from guieval.analysis.decisions.seeds import mean_progress
 from guieval.analysis.decisions.sensitivity import (
     ALIGNED,
     METRIC_RADII,
@@ -28,9 +36,13 @@ from guieval.analysis.decisions.sensitivity import (
     turned_about,
 )
 from guieval.analysis.decisions.shifts import TRENDS, Shifts
+from guieval.analysis.decisions.shifts import Cell as ShiftCell
 from guieval.metrics import Measured
 from guieval.metrics.rounding import percentage
 from guieval.reports.tables.table import Cell, Number, Row, Table, bare, columns
+from guieval.steps import StepKey
+
+_SOLVED = "solved: a step with an exact match among its executions, an episode with all its steps solved (Table 18)"
 
 
 def estimated(of: Measured, digits: int = 3, *, signed: bool = False) -> Number:
@@ -63,6 +75,8 @@ def run_tables(runs: Sequence[DecisionColumns]) -> list[Table]:
         row("diversity, nats (mean)", lambda run: estimated(mean(run, "diversity"))),
         row("support size exp(H) (mean)", lambda run: estimated(mean(run, "support_size"))),
         row("decisions |D| (mean)", lambda run: estimated(mean(run, "decisions"), 2)),
+        row("steps solved", lambda run: estimated(solved_steps(run))),
+        row("episodes solved", lambda run: estimated(solved_episodes(run))),
     )
     levels: list[Row] = []
     for place, level in enumerate(LEVELS):
@@ -74,11 +88,45 @@ def run_tables(runs: Sequence[DecisionColumns]) -> list[Table]:
     ]
     twice = [name for title in titles for name in (f"{title}: steps", "share")]
     unanswered = "requests never answered are not right"
+    low, high = runs[0].thresholds.low, runs[0].thresholds.high
     return [
-        _table("decisions", "Decisions", ("", *titles), metrics, runs[0].settings.describe()),
-        _table("levels", "Stability levels (low up to 0.4, high above 0.8)", ("level", *twice), levels),
+        _table("decisions", "Decisions", ("", *titles), metrics, runs[0].settings.describe(), _SOLVED),
+        _table("levels", f"Stability levels (low up to {low:g}, high above {high:g})", ("level", *twice), levels),
         _table("pass", "PASS@n (Figure 6)", ("n", *titles), passes, unanswered),
     ]
+
+
+def progress_table(progress: Mapping[str, Mapping[int, Measured]]) -> Table:
+    """Episode progress by seed, and the mean with Student's interval (Table 19); ``progress``: by title and seed."""
+    places = range(max(map(len, progress.values())))
+    rows: list[Row] = []
+    for place in places:
+        cells: list[Cell] = []
+        for of in progress.values():
+            seed, value = list(of.items())[place] if place < len(of) else (None, None)
+            cells += [None if seed is None else str(seed), None if value is None else bare(value.value, ".4f")]
+        rows.append((f"S{place + 1}", *cells))
+    means = [mean_progress(of) for of in progress.values()]
+    rows.append(("mean", *(cell for each in means for cell in (None, estimated(each, 4)))))
+    header = [name for title in progress for name in (f"{title}: seed", "progress")]
+    note = "progress of the first sample of each step; 95 % intervals over seeds (Student's)"
+    return _table("progress-by-seed", "Episode progress by seed (Table 19)", ("", *header), rows, note)
+
+
+def cell_table(shifts: Shifts, cell: ShiftCell, parts: Sequence[tuple[Path, Collection[StepKey]]]) -> Table:
+    """The steps behind a cell of Figure 4 or 8; ``parts``: the compared run's folders, each with its steps."""
+    before, after = shifts.before, shifts.after
+    rows: list[Row] = []
+    for row in shifts.in_cell(cell).tolist():
+        key = before.keys[row]
+        numbers = [bare(run.stability[row], ".3f") for run in (before, after)]
+        numbers += [bare(None if np.isnan(size := run.support_size[row]) else size, ".2f") for run in (before, after)]
+        folder = next(place for place, keys in parts if key in keys)
+        rows.append((str(folder), f"{key.subset}/{key.episode_id}" if key.subset else key.episode_id, key.step_index, *numbers))
+    header = ("run", "episode", "step", "stability\nbefore", "stability\nafter", "support\nbefore", "support\nafter")
+    title = f"Steps with {cell}: {before.title} to {after.title}"
+    note = "a step: guieval step RUN EPISODE STEP; on its screenshot: guieval report RUN, then index.html#EPISODE/STEP"
+    return _table("steps-of-cell", title, header, rows, f"{len(rows):,} of {len(shifts):,} steps", note, keys=3)
 
 
 def shift_tables(shifts: Shifts) -> list[Table]:
@@ -114,7 +162,7 @@ def shift_tables(shifts: Shifts) -> list[Table]:
             third,
             ("support size exp(H)", *trends_of),
             sizes,
-            f"support size: negl within 0.1; {wider}",
+            f"support size: negl within {shifts.before.thresholds.negligible:g}; {wider}",
         ),
     ]
 
@@ -153,16 +201,16 @@ def sensitivity_tables(run: Sensitivity) -> list[Table]:
     ]
 
 
-def trend_tables(before: Sensitivity, after: Sensitivity) -> list[Table]:
+def trend_tables(before: Sensitivity, after: Sensitivity, thresholds: Thresholds = PUBLISHED) -> list[Table]:
     """Tables 14 and 15 of two runs: steps whose diversity and stability both moved."""
     named = f"{before.title} to {after.title}"
     base = before.baseline
-    held = trends(before, after, base)
+    held = trends(before, after, base, thresholds)
     baseline = list(_trend_rows(base, held, None))
     header = ("setting", "diversity", "stability up", "stability down")
 
     def rows(neighbourhoods: Sequence[Neighbourhood]) -> list[Row]:
-        return baseline + [row for at in neighbourhoods for row in _trend_rows(at, trends(before, after, at), held)]
+        return baseline + [row for at in neighbourhoods for row in _trend_rows(at, trends(before, after, at, thresholds), held)]
 
     radii = rows([l2(radius) for radius in TREND_RADII if l2(radius) != base])
     metrics = rows([*as_printed(base.radius), turned_about(base.radius)[0]])

@@ -47,9 +47,9 @@ REFUSED: dict[str, str] = {
         f"{NO_MODEL}|{NOT_THAT_DATA}|could not be read: .*(?:not known|HF_HUB_OFFLINE)|runs are on different data|{NO_FILE}"
     ),
     "computer-use.md": NO_MODEL,
-    "consistency.md": NO_FILE,
+    "consistency.md": f"{NO_FILE}|is no online run",
     "data-selection.md": f"{NOT_THAT_DATA}|{NO_FILE}",
-    "decisions.md": f"has one answer to each step|two runs would be called|{NO_FILE}",
+    "decisions.md": f"has one answer to each step|two runs would be called|{NO_MODEL}|{NOT_THAT_DATA}|{NO_FILE}",
     "engines.md": f"{NO_MODEL}|{NO_FILE}",
     "environments.md": rf"{NO_MODEL}|needs (?:MobileGym's|the) package|which has no apps|which is not a program",
     "episodes.md": f"{NO_MODEL}|{NO_FILE}",
@@ -64,6 +64,7 @@ REFUSED: dict[str, str] = {
 ELSEWHERE = (
     r"(?<!\S)\.\.\.(?!\S)|\[--",  # a pattern of commands
     r"GRPOTrainer|verl|^from trl|^from verifiers",  # tests/rewards and tests/training
+    r"campaign ui-s1-table|runs/ui-s1-table",  # tests/training
     r"--bench miniwob|serve-environment miniwob|record --bench demo --agent ocr-baseline",  # tests/online
 )
 """Commands and snippets (patterns) that are not carried out here."""
@@ -127,6 +128,8 @@ def serve(words: Sequence[str], world: World) -> None:
     """
     name, *options = (word for word in words if word != "&")
     port = value_of(options, "--port") or DEFAULT_PORT
+    if "--port" in options:
+        del options[(place := options.index("--port")) : place + 2]
     options += ["--port", "0", *(["--no-browser"] if name == "view" else [])]
     command = [sys.executable, "-m", "guieval", name, *options]
     server = world.stack.enter_context(started(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))

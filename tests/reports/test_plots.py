@@ -100,6 +100,10 @@ def test_horizon_draws_the_cells_of_a_real_breakdown() -> None:
     assert [label.get_text() for label in axes.get_xticklabels()] == ["40-60 %\nn = 2", "80-100 %\nn = 2"]
     assert axes.get_ylim() == (0, 100)
     assert_nothing_is_cut_off(figure)
+    axes = axes_of(horizon({"a": [cell("2-5", 0.5), cell("6-10", 0.3)]}, "length"))
+    (band,) = (each for each in axes.collections if isinstance(each, PolyCollection))
+    corners = {(round(x, 6), round(y, 6)) for x, y in np.asarray(band.get_paths()[0].vertices).tolist()}
+    assert corners == {(0, 40), (0, 70), (1, 20), (1, 50)}
 
 
 def test_horizon_by_step_leaves_small_cells_out_and_no_line_leads_over_them() -> None:
@@ -110,13 +114,6 @@ def test_horizon_by_step_leaves_small_cells_out_and_no_line_leads_over_them() ->
     assert np.allclose(np.asarray(curve.get_ydata(), dtype=float), [90, 80, np.nan, 60], equal_nan=True)
     whiskers = [each.get_segments() for each in axes.collections if hasattr(each, "get_segments")]
     assert np.allclose(whiskers, [[[[3, 50], [3, 80]]]])  # step 3 has no neighbour, hence no band
-
-
-def test_the_band_is_the_interval() -> None:
-    axes = axes_of(horizon({"a": [cell("2-5", 0.5), cell("6-10", 0.3)]}, "length"))
-    (band,) = (each for each in axes.collections if isinstance(each, PolyCollection))
-    corners = {(round(x, 6), round(y, 6)) for x, y in np.asarray(band.get_paths()[0].vertices).tolist()}
-    assert corners == {(0, 40), (0, 70), (1, 20), (1, 50)}
 
 
 @pytest.mark.parametrize(("width", "shape"), [("column", (5, 1)), ("two-column", (1, 5))])
@@ -210,15 +207,12 @@ def test_reliability_of_table_20_states_what_the_paper_prints() -> None:
         assert np.asarray(points.get_xydata()).tolist() == pairs
         assert axes.get_ylim()[0] == 0
     assert_nothing_is_cut_off(figure)
-
-
-def test_the_curve_is_the_fit_of_the_degree_asked_for() -> None:
     given = panel("soeval-exact")
-    figure = reliability([given], ["AW (%)"], degree=2)
-    curve = next(line for line in axes_of(figure).lines if line.get_linestyle() == "--")
+    axes = axes_of(reliability([given], ["AW (%)"], degree=2))
+    curve = next(line for line in axes.lines if line.get_linestyle() == "--")
     fit = correlate(given.x, given.y, degrees=(2,)).fits[0]
     assert np.allclose(np.asarray(curve.get_ydata()), fit.at(np.asarray(curve.get_xdata())))
-    assert "R² = 0.76" in axes_of(figure).get_title()  # 0.7586 by the table's note
+    assert "R² = 0.76" in axes.get_title()  # 0.7586 by the table's note
 
 
 @pytest.mark.parametrize(("table", "x"), [("guievalkit-table-20", "soeval-exact"), ("ui-s1-table-1", "sop-pg")])

@@ -89,15 +89,12 @@ def test_the_printed_numbers_are_those_of_the_papers() -> None:
     assert values("fara-online", "Fara-7B") == (73.5, 34.1, 26.2, 38.4)
 
 
-def test_ui_s1_prints_the_rise_of_its_rows() -> None:
+def test_ui_s1_prints_the_rise_of_its_rows_and_their_means() -> None:
     base = "base, asked with the prompt of Appendix H"
     rises = {"ui-s1-table-1": [15.6, 7.2, 23.8, 11.4, 6.9, 19.1], "ui-s1-table-2": [1.1, 1.9, 17.7, 0.9, 15.5, 8.9, 5.4, 7.1]}
     for name, printed in rises.items():
         before, after = whole(values(name, "Qwen2.5VL-7B", base)), whole(values(name, "UI-S1-7B"))
         assert [round(b - a, 1) for a, b in zip(before, after, strict=True)] == printed
-
-
-def test_ui_s1_scores_are_means() -> None:
     for row in get_results("ui-s1-table-6").rows:
         pg, tsr, score, live, average = whole(row.values)
         assert score == pytest.approx((pg + tsr) / 2, abs=0.0501)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -21,7 +22,7 @@ from guieval.analysis.decisions.executions import StepExecutions
 from guieval.analysis.decisions.points import Floats, Ints
 from guieval.errors import UsageError
 from guieval.metrics import Measured
-from guieval.metrics.measured import SHARE, mean_over_episodes
+from guieval.metrics.measured import SHARE, mean_over_episodes, share_of
 from guieval.metrics.sampling import Sampled, pass_measured
 from guieval.steps import EpisodeKey, StepKey
 
@@ -30,10 +31,28 @@ Mean: TypeAlias = Literal["stability", "diversity", "support_size", "decisions"]
 """The columns that have a mean over steps."""
 UNITS: Mapping[Mean, str] = {"stability": SHARE, "diversity": "nats", "support_size": "", "decisions": ""}
 LEVELS: tuple[Level, ...] = ("low", "medium", "high")
-LOW, HIGH = 0.4, 0.8
-"""Up to the first a stability is low, above the second high (appendix C.3.2)."""
 COUNTS = ("n", "right", "unparseable", "unsupported", "failed", "decisions")
 """The columns of whole numbers."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Up to ``low`` a stability is low, above ``high`` it is high (appendix C.3.2); a shift of the effective support size of up
+    to ``negligible`` is none (C.3.1). Raises :class:`UsageError` for a value out of range.
+    """
+
+    low: float = 0.4
+    high: float = 0.8
+    negligible: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low < self.high <= 1:
+            raise UsageError(f"the stability levels need 0 <= low < high <= 1, got low {self.low:g} and high {self.high:g}")
+        if not 0 <= self.negligible < math.inf:
+            raise UsageError(f"the negligible shift of the support size must be at least 0, got {self.negligible:g}")
+
+
+PUBLISHED = Thresholds()
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +76,7 @@ class DecisionColumns:
     failed: Ints
     decisions: Ints
     diversity: Floats
+    thresholds: Thresholds = PUBLISHED
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -84,13 +104,13 @@ class DecisionColumns:
     @cached_property
     def level(self) -> Ints:
         """(m,) the stability's level as an index into :data:`LEVELS`; -1 where nothing was measured."""
-        return np.where(self.measured, level_of(self.right, self.n), -1)
+        return np.where(self.measured, level_of(self.right, self.n, self.thresholds), -1)
 
     def take(self, rows: Ints) -> DecisionColumns:
         """These steps alone, in this order."""
         arrays = {name: getattr(self, name)[rows] for name in ("episode", *COUNTS, "diversity")}
         keys = tuple(self.keys[row] for row in rows.tolist())
-        return DecisionColumns(title=self.title, settings=self.settings, keys=keys, episodes=self.episodes, **arrays)
+        return replace(self, keys=keys, **arrays)
 
     def over_episodes(self, values: Floats | Ints | NDArray[np.bool_]) -> Floats:
         """(e,) the values of each episode's steps, summed up."""
@@ -98,7 +118,11 @@ class DecisionColumns:
 
 
 def measure(
-    executions: Iterable[StepExecutions], settings: ClusterSettings, title: str = "", unasked: Iterable[StepKey] = ()
+    executions: Iterable[StepExecutions],
+    settings: ClusterSettings,
+    title: str = "",
+    unasked: Iterable[StepKey] = (),
+    thresholds: Thresholds = PUBLISHED,
 ) -> DecisionColumns:
     """Cluster every step's executions and keep the metrics of each; memory is a few numbers a step.
 
@@ -126,6 +150,7 @@ def measure(
         episodes=episodes,
         episode=episode,
         diversity=np.array(diversity, dtype=np.float64),
+        thresholds=thresholds,
         **{name: table[:, place] for place, name in enumerate(COUNTS)},
     )
 
@@ -137,10 +162,14 @@ def numbered(keys: Sequence[StepKey]) -> tuple[tuple[EpisodeKey, ...], Ints]:
     return tuple(places), np.array(episode, dtype=np.int64)
 
 
-def level_of(right: Ints, n: Ints) -> Ints:
+def level_of(right: Ints, n: Ints, thresholds: Thresholds = PUBLISHED) -> Ints:
     """(m,) indices into :data:`LEVELS` of the stabilities right / n; one of exactly 0.4 is low, of exactly 0.8 medium."""
-    # In whole numbers: 2 of 5 is 0.4, whatever a division makes of it.
-    return np.asarray((10 * right > round(10 * LOW) * n).astype(np.int64) + (10 * right > round(10 * HIGH) * n))
+
+    def above(threshold: float) -> Ints:  # in whole numbers: 2 of 5 is 0.4, whatever a division makes of it
+        parts = Fraction(str(threshold))
+        return (parts.denominator * right > parts.numerator * n).astype(np.int64)
+
+    return above(thresholds.low) + above(thresholds.high)
 
 
 def mean(run: DecisionColumns, name: Mean) -> Measured:
@@ -157,6 +186,18 @@ def level_share(run: DecisionColumns, level: Level) -> Measured:
     """The share of measured steps whose stability is of this level."""
     of = run.measured
     return mean_of(run.level[of] == LEVELS.index(level), run.episode[of], unit=SHARE)
+
+
+def solved_steps(run: DecisionColumns) -> Measured:
+    """The share of steps with at least one exact match among all executions (Table 18), PASS@n of a step's n."""
+    return mean_of(run.right > 0, run.episode, unit=SHARE)
+
+
+def solved_episodes(run: DecisionColumns) -> Measured:
+    """The share of episodes each of whose steps has at least one exact match among all executions (Table 18)."""
+    steps, solved = run.over_episodes(np.ones(len(run))), run.over_episodes(run.right > 0)
+    read = steps > 0
+    return share_of(int((solved[read] == steps[read]).sum()), int(read.sum()), "episodes", interval=True)
 
 
 def pass_at(run: DecisionColumns, k: int) -> Sampled:

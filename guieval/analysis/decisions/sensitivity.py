@@ -16,7 +16,7 @@ import numpy as np
 
 from guieval.analysis.decisions.clustering import ClusterSettings, entropy, literals, noise_apart
 from guieval.analysis.decisions.executions import StepExecutions
-from guieval.analysis.decisions.measures import mean_of, numbered
+from guieval.analysis.decisions.measures import PUBLISHED, Thresholds, mean_of, numbered
 from guieval.analysis.decisions.points import Floats, Ints, Metric, dbscan_of, limit, separations
 from guieval.analysis.decisions.shifts import DEC, INC, support_trend
 from guieval.analysis.decisions.text_clusters import cluster_texts
@@ -228,7 +228,7 @@ def _transport(costs: Floats, supply: Floats, demand: Floats) -> float:
     return float(done.fun)
 
 
-def trends(before: Sensitivity, after: Sensitivity, at: Neighbourhood) -> Ints:
+def trends(before: Sensitivity, after: Sensitivity, at: Neighbourhood, thresholds: Thresholds = PUBLISHED) -> Ints:
     """(2, 2) steps whose diversity and stability both moved from one run to the other, under one neighbourhood.
 
     Rows: diversity up, down; columns: stability up, down (tables 14, 15).
@@ -236,7 +236,7 @@ def trends(before: Sensitivity, after: Sensitivity, at: Neighbourhood) -> Ints:
     places = {key: row for row, key in enumerate(after.keys)}
     rows = np.array([row for row, key in enumerate(before.keys) if key in places], dtype=np.int64)
     others = np.array([places[before.keys[row]] for row in rows.tolist()], dtype=np.int64)
-    wider = support_trend(np.exp(after.diversity[at][others]) - np.exp(before.diversity[at][rows]))
+    wider = support_trend(np.exp(after.diversity[at][others]) - np.exp(before.diversity[at][rows]), thresholds)
     steadier = np.sign(after.right[others] * before.n[rows] - before.right[rows] * after.n[others])
 
     return np.array([[((wider == moved) & (steadier == sign)).sum() for sign in (1, -1)] for moved in (INC, DEC)])

@@ -6,25 +6,49 @@ negligible where it is 0, a shift of the effective support size where it is with
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.analysis.decisions.measures import DecisionColumns, mean_of
+from guieval.analysis.decisions.measures import LEVELS, PUBLISHED, DecisionColumns, Level, Thresholds, mean_of
 from guieval.analysis.decisions.points import Floats, Ints
-from guieval.errors import UsageError
+from guieval.errors import UsageError, nearest
 from guieval.metrics import Measured
 
 Trend: TypeAlias = Literal["dec", "negl", "inc"]
 TRENDS: tuple[Trend, ...] = ("dec", "negl", "inc")
 DEC, NEGL, INC = range(3)
-NEGLIGIBLE = 0.1
-"""A shift of the effective support size up to this is negligible (appendix C.3.1)."""
 _DUST = 1e-9
 """Tolerance for rounding: a shift of exactly 0.1 is negligible."""
+
+
+class Cell(NamedTuple):
+    """A cell of Figure 4 (the row is the baseline's stability level) or of Figure 8 (the trend of the support size); the
+    column is the trend of the stability.
+    """
+
+    row: Level | Trend
+    column: Trend
+
+    @classmethod
+    def of(cls, text: str) -> Cell:
+        """``low:inc`` as a cell; :class:`UsageError` for a text that is none."""
+        row, _, column = text.partition(":")
+        for value, known in ((row, (*LEVELS, *TRENDS)), (column, TRENDS)):
+            if value not in known:
+                raise UsageError(
+                    f"the cell {text!r} has {value!r}{nearest(value, known)}: expected {'|'.join(LEVELS)}:{'|'.join(TRENDS)} "
+                    f"for Figure 4 or {'|'.join(TRENDS)}:{'|'.join(TRENDS)} for Figure 8, e.g. low:inc"
+                )
+        return cls(row, column)  # type: ignore[arg-type]  # both are among the known
+
+    def __str__(self) -> str:
+        rows = f"baseline stability {self.row}" if self.row in LEVELS else f"support size {self.row}"
+        return f"{rows}, stability {self.column} (Figure {4 if self.row in LEVELS else 8})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +88,8 @@ class Shifts:
 
     @cached_property
     def support_trend(self) -> Ints:
-        """(s,) indices into :data:`TRENDS`: negligible up to 0.1 either way; -1 without a diversity."""
-        return np.where(self.diverse, support_trend(self.support), -1)
+        """(s,) indices into :data:`TRENDS`: negligible up to the threshold either way; -1 without a diversity."""
+        return np.where(self.diverse, support_trend(self.support, self.before.thresholds), -1)
 
     def levels_by_trend(self) -> Ints:
         """(3, 3) steps by the baseline's stability level (low, medium, high) and the stability's trend (Figure 4)."""
@@ -74,6 +98,12 @@ class Shifts:
     def support_by_stability(self) -> Ints:
         """(3, 3) steps by the trend of the effective support size and that of the stability (Figure 8)."""
         return _crossed(self.support_trend, self.stability_trend)
+
+    def in_cell(self, cell: Cell) -> Ints:
+        """The rows of a cell of Figure 4 or 8, in their order."""
+        rows = self.before.level if cell.row in LEVELS else self.support_trend
+        names: Sequence[str] = LEVELS if cell.row in LEVELS else TRENDS
+        return np.flatnonzero((rows == names.index(cell.row)) & (self.stability_trend == TRENDS.index(cell.column)))
 
     def mean_by_trend(self, trend: Trend) -> Measured:
         """The mean stability shift of the steps of one trend (Table 4)."""
@@ -107,9 +137,10 @@ def stability_trend(before: DecisionColumns, after: DecisionColumns) -> Ints:
     return np.asarray(np.sign(after.right * before.n - before.right * after.n) + NEGL, dtype=np.int64)
 
 
-def support_trend(shift: Floats) -> Ints:
+def support_trend(shift: Floats, thresholds: Thresholds = PUBLISHED) -> Ints:
     """(s,) indices into :data:`TRENDS` of shifts of the effective support size; NaN is negligible."""
-    return np.where(shift > NEGLIGIBLE + _DUST, INC, np.where(shift < -NEGLIGIBLE - _DUST, DEC, NEGL))
+    most = thresholds.negligible + _DUST
+    return np.where(shift > most, INC, np.where(shift < -most, DEC, NEGL))
 
 
 def _crossed(rows: Ints, across: Ints) -> Ints:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,11 @@ import typer
 
 from guieval.analysis.decisions.clustering import ClusterSettings
 from guieval.analysis.decisions.executions import gaps, read_executions
-from guieval.analysis.decisions.measures import DecisionColumns, check_several, measure
+from guieval.analysis.decisions.measures import PUBLISHED, DecisionColumns, Thresholds, check_several, measure
 from guieval.analysis.decisions.points import METRICS
+from guieval.analysis.decisions.seeds import progress_by_seed
 from guieval.analysis.decisions.sensitivity import sensitivity
-from guieval.analysis.decisions.shifts import Shifts, shift
+from guieval.analysis.decisions.shifts import Cell, Shifts, shift
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, say, write_tables
@@ -21,8 +23,15 @@ from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder
 from guieval.journal.caveats import mark, notes
 from guieval.journal.run_files import Manifest
-from guieval.journal.run_folders import is_rollout, one_run, rounds_of, runs_over, several_runs
-from guieval.reports.decision_tables import run_tables, sensitivity_tables, shift_tables, trend_tables
+from guieval.journal.run_folders import is_rollout, one_run, open_folder, pooled_parts, rounds_of, runs_over, several_runs
+from guieval.reports.decision_tables import (
+    cell_table,
+    progress_table,
+    run_tables,
+    sensitivity_tables,
+    shift_tables,
+    trend_tables,
+)
 from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.tables.records import writable
@@ -46,6 +55,9 @@ AGAINST = ("shift", "trade-off")
 def decisions(
     runs: Annotated[list[Path], path_argument("RUNS...", "Runs of several samples a step, or rollout directories.")],
     against: Annotated[Path | None, path_option("The baseline that each of RUNS is compared with.")] = None,
+    pool: Annotated[
+        bool, typer.Option("--pool", help="Read the runs or rollouts in each folder, e.g. of several benchmarks, as one.")
+    ] = False,
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity", help="Show how other radii and L1 change it: the paper's tables 10 to 15.")
     ] = False,
@@ -61,6 +73,17 @@ def decisions(
     ] = None,
     loose: Annotated[float, typer.Option(help="Texts: largest edit distance if one contains the other.")] = 0.3,
     strict: Annotated[float, typer.Option(help="Texts: largest edit distance otherwise.")] = 0.1,
+    low: Annotated[float, typer.Option(help="Stability up to this is low.")] = PUBLISHED.low,
+    high: Annotated[float, typer.Option(help="Stability above this is high.")] = PUBLISHED.high,
+    negligible: Annotated[
+        float, typer.Option(help="A shift of the support size up to this is negligible.")
+    ] = PUBLISHED.negligible,
+    cell: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROW:COLUMN", help="List the steps of a cell: low:inc of Figure 4, or inc:dec (support size) of Figure 8."
+        ),
+    ] = None,
     form: options.Format = "text",
     json: JSON = False,
     out: Annotated[Path | None, path_option("Write the tables to this file, not to the screen.")] = None,
@@ -73,7 +96,11 @@ def decisions(
     """Measure a model's decisions from several samples per step: diversity, stability, PASS@n, and shifts between runs."""
     chosen = "json" if json else options.one_of("format", form, FORMATS)
     settings = _settings(radius, metric, min_samples, loose, strict)
+    thresholds = Thresholds(low, high, negligible)
     shown = _figure(figure, plot, against)
+    listed = None if cell is None else Cell.of(cell)
+    if listed is not None and against is None:
+        raise UsageError(f"--cell {cell} is a cell of a shift; name the baseline with --against")
     wide = options.check_width(width)
     if plot is not None:
         check_file(plot)
@@ -81,19 +108,42 @@ def decisions(
         writable(out)
     if sensitivity and settings.metric != "l2":
         raise UsageError("--sensitivity tries both metrics itself, with L2 as the baseline; leave --metric out")
-    baseline = [] if against is None else [against if is_rollout(against) else one_run(against)]
     instead = "draw samples of recorded steps with `guieval rollout`; `guieval score` gives the pass@n of an online run"
-    places = [*runs_over("steps", several_runs(runs, rollouts=True), instead), *runs_over("steps", baseline, instead)]
-    read = _read(places, _titles(places, label), settings, protocol, len(baseline))
-    places, measured = list(read), list(read.values())
-    titles = [each.title for each in measured]
+    studies = _studies(runs, against, instead, pool=pool)
+    read = _read(studies, _titles(list(studies), label), settings, thresholds, protocol, 0 if against is None else 1)
+    studies, measured = {place: studies[place] for place in read}, list(read.values())
     shifts = [shift(measured[-1], run) for run in measured[:-1]] if against is not None else []
-    tables = [*run_tables(measured), *(table for moved in shifts for table in shift_tables(moved))]
+    tables = run_tables(measured)
+    progress = {run.title: progress_by_seed(parts, protocol) for run, parts in zip(measured, studies.values(), strict=True)}
+    if any(len(of) > 1 for of in progress.values()):
+        tables.append(progress_table({title: of for title, of in progress.items() if len(of) > 1}))
+    tables += (table for moved in shifts for table in shift_tables(moved))
+    if listed is not None:
+        tables += (
+            cell_table(moved, listed, [(part, _steps_of(part)) for part in parts])
+            for moved, parts in zip(shifts, studies.values(), strict=False)
+        )
     if sensitivity:
-        tables += _sensitivity(places, titles, settings, protocol, against is not None)
+        tables += _sensitivity(studies, measured, settings, protocol, against is not None)
     write_tables(tables, chosen, out)
     if plot is not None:
         _draw(shown, measured, shifts, wide, plot)
+
+
+def _studies(runs: Sequence[Path], against: Path | None, instead: str, *, pool: bool) -> dict[Path, tuple[Path, ...]]:
+    """What each column is read of, by its folder: a run or rollout, or with ``pool`` all in the folder; the baseline last."""
+    if pool:
+        named = [*runs, *filter(None, (against,))]
+        return {place: tuple(runs_over("steps", pooled_parts(place), instead)) for place in named}
+    baseline = [] if against is None else [against if is_rollout(against) else one_run(against)]
+    places = [*runs_over("steps", several_runs(runs, rollouts=True), instead), *runs_over("steps", baseline, instead)]
+    if baseline and places.count(baseline[0]) > 1:
+        raise UsageError(f"the baseline {str(against)!r} is also one of the runs; two runs would be called the same")
+    return {place: (place,) for place in places}
+
+
+def _steps_of(part: Path) -> Collection[StepKey]:
+    return {StepKey(*key, index) for key, steps in open_folder(part).plan.items() for index in steps}
 
 
 def _settings(radius: float, metric: str, min_samples: int | None, loose: float, strict: float) -> ClusterSettings:
@@ -116,20 +166,26 @@ def _draw(shown: str, measured: list[DecisionColumns], shifts: list[Shifts], wid
 
 
 def _read(
-    places: Sequence[Path], titles: Sequence[str], settings: ClusterSettings, protocol: str | None, baselines: int
+    studies: Mapping[Path, Sequence[Path]],
+    titles: Sequence[str],
+    settings: ClusterSettings,
+    thresholds: Thresholds,
+    protocol: str | None,
+    baselines: int,
 ) -> dict[Path, DecisionColumns]:
     """Measure each run; print a note for a run without answers and leave it out. The last ``baselines`` runs must have some."""
     read: dict[Path, DecisionColumns] = {}
-    for number, (place, title) in enumerate(zip(places, titles, strict=True)):
+    for number, ((place, parts), title) in enumerate(zip(studies.items(), titles, strict=True)):
         unasked: list[StepKey] = []
-        found = measure(read_executions(place, protocol=protocol, unasked=unasked), settings, title, unasked)
-        caveats = dict.fromkeys(caveat for manifest in _manifests(place) for caveat in notes(manifest))
-        for note in [*gaps(place), *caveats]:
+        executions = chain.from_iterable([read_executions(part, protocol=protocol, unasked=unasked) for part in parts])
+        found = measure(executions, settings, title, unasked, thresholds)
+        caveats = dict.fromkeys(caveat for part in parts for manifest in _manifests(part) for caveat in notes(manifest))
+        for note in [*(gap for part in parts for gap in gaps(part)), *caveats]:
             say(f"note: {note}", err=True)
         if found.measured.any():
             check_several(found)
             read[place] = found
-        elif number >= len(places) - baselines:
+        elif number >= len(studies) - baselines:
             raise UsageError(f"no step of the baseline {str(place)!r} was answered")
         else:
             say(f"note: the run {str(place)!r} is left out: no step of it was answered", err=True)
@@ -165,7 +221,8 @@ def _titles(places: Sequence[Path], labels: list[str] | None) -> list[str]:
 def _name(place: Path) -> str:
     """The directory's name, with a mark if the run's checkpoint may not be the one that answered."""
     name = place.resolve().name
-    marks = dict.fromkeys(filter(None, map(mark, _manifests(place))))
+    parts = pooled_parts(place)
+    marks = dict.fromkeys(filter(None, (mark(each) for part in parts for each in _manifests(part))))
     return f"{name} ({', '.join(marks)})" if marks else name
 
 
@@ -174,13 +231,17 @@ def _manifests(place: Path) -> list[Manifest]:
 
 
 def _sensitivity(
-    places: Sequence[Path], titles: Sequence[str], settings: ClusterSettings, protocol: str | None, paired: bool
+    studies: Mapping[Path, Sequence[Path]],
+    measured: Sequence[DecisionColumns],
+    settings: ClusterSettings,
+    protocol: str | None,
+    paired: bool,
 ) -> list[Table]:
     found = [
-        sensitivity(read_executions(place, protocol=protocol), settings, title)
-        for place, title in zip(places, titles, strict=True)
+        sensitivity(chain.from_iterable(read_executions(part, protocol=protocol) for part in parts), settings, run.title)
+        for parts, run in zip(studies.values(), measured, strict=True)
     ]
     tables = [table for each in found for table in sensitivity_tables(each)]
     for after in found[:-1] if paired else []:
-        tables += trend_tables(found[-1], after)
+        tables += trend_tables(found[-1], after, measured[-1].thresholds)
     return tables

@@ -20,12 +20,12 @@ from tests.rows import every_row
 RIGHT, WRONG, BACK = Click(point=Point(100, 100)), Click(point=Point(900, 900)), Press(button="BACK")
 
 
-def write(directory: Path, right: tuple[int, ...], samples: int = 8) -> Path:
+def write(directory: Path, right: tuple[int, ...], samples: int = 8, first: int = 0) -> Path:
     """A run with two steps per episode and the given numbers of right samples; the others are two decisions."""
     records = []
     for i, good in enumerate(right):
         wrong: list[Action | None] = [WRONG if place % 2 else BACK for place in range(samples - good)]
-        task = step(RIGHT, episode=f"e{i // 2}", index=i % 2, length=2)
+        task = step(RIGHT, episode=f"e{first + i // 2}", index=i % 2, length=2)
         records.append(record(task, *[RIGHT] * good, *wrong))
     return write_run(directory, records, protocol="guievalkit")
 
@@ -61,6 +61,37 @@ def test_figures_of_a_run(guieval: CommandLine, runs: dict[str, Path]) -> None:
     assert [key[0] for key in passes] == ["1", "2", "4", "8"]
     assert float(passes["1", "offline"]["value"]) == pytest.approx(39 / 64)
     assert float(passes["8", "offline"]["value"]) == pytest.approx(7 / 8)
+    solved = [figures[f"{name} solved", "offline"] for name in ("steps", "episodes")]
+    assert [(float(each["value"]), each["n"]) for each in solved] == [(7 / 8, "8"), (3 / 4, "4")]
+
+
+def test_folders_are_pooled_as_if_they_were_one_run(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path) -> None:
+    """One of another model or over the same episodes is refused, for it would count twice."""
+    whole = (8, 8, 2, 0, 4, 8, 1, 8)
+    write(tmp_path / "both" / "a", whole[:4]), write(tmp_path / "both" / "b", whole[4:], first=2)
+    pooled, one = guieval("decisions", "--pool", tmp_path / "both", "--json"), guieval("decisions", runs["offline"], "--json")
+    assert pooled.code == 0 and pooled.out == one.out.replace('"offline', '"both'), pooled.err
+    write(tmp_path / "twice" / "a", (8, 8)), write(tmp_path / "twice" / "b", (8, 8))
+    assert "'a' and 'b' share the episode" in guieval.sentence("decisions", "--pool", tmp_path / "twice")
+
+
+def test_the_steps_of_a_cell_are_listed(guieval: CommandLine, runs: dict[str, Path]) -> None:
+    """2 of 8 become 4 and 1 of 8 becomes 2: low and rising; none stays none."""
+    asked = ("decisions", runs["soeval"], "--against", runs["offline"], "--format", "csv", "--cell")
+    done = guieval(*asked, "low:inc")
+    listed = [row for row in csv.reader(io.StringIO(done.out)) if row[0] == "steps-of-cell"]
+    assert {tuple(row[2].split(", ")[1:]) for row in listed} == {("e1", "0"), ("e3", "0")}, done.out
+    for cell, message in (("lo:inc", "did you mean 'low'"), ("low:up", "has 'up'"), ("low", "has ''")):
+        assert message in guieval.sentence(*asked, cell)
+    assert "name the baseline with --against" in guieval.sentence("decisions", runs["offline"], "--cell", "low:inc")
+
+
+def test_other_thresholds_make_other_levels(guieval: CommandLine, runs: dict[str, Path]) -> None:
+    """4 of 8 is medium by the published 0.4 and 0.8, and low up to 0.5."""
+    done = guieval("decisions", runs["offline"], "--low", "0.5", "--format", "csv")
+    levels = rows(done.out, "levels")
+    assert [levels[level, "offline: steps"]["value"] for level in ("low", "medium", "high")] == ["4", "0", "4"]
+    assert "0 <= low < high <= 1" in guieval.sentence("decisions", runs["offline"], "--low", "0.9")
 
 
 def test_what_a_run_lacks_is_reported_beside_its_figures(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path) -> None:
