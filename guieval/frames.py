@@ -19,8 +19,10 @@ Size = tuple[int, int]
 class Frame(ABC):
     """A native coordinate system, which scales each axis by its extent."""
 
-    name: str
-    """Short name for documentation and messages."""
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Short name for documentation and messages."""
 
     @abstractmethod
     def extent(self, size: Size) -> tuple[float, float]:
@@ -55,7 +57,7 @@ class Normalised(Frame):
     digits: int = 0  # decimals a model writes; 0 means integers
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return f"0-{self.scale:g}"
 
     def extent(self, size: Size) -> tuple[float, float]:
@@ -89,7 +91,7 @@ class ResizedPixels(Frame):
     first: ResizedPixels | None = None
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return f"pixels-resized-{self.factor}"
 
     def resized(self, size: Size) -> Size:

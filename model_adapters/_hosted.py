@@ -285,6 +285,6 @@ def scroll_by(
 ) -> act.Action:
     """A scroll in a content direction by ``amount``, of which the screen has ``whole``; what is no amount is none."""
     point = call.point(*keys) if call.found(*keys) is not None else calls.MIDDLE
-    stated = isinstance(amount, int | float) and not isinstance(amount, bool) and 0 < amount < _FURTHEST
-    distance = 1000.0 * amount / whole if stated else None  # type: ignore[operator]
+    number = amount if isinstance(amount, int | float) and not isinstance(amount, bool) else 0
+    distance = 1000.0 * number / whole if 0 < number < _FURTHEST else None
     return act.Scroll(point=point, direction=act.OPPOSITE[direction], distance=distance)

@@ -491,7 +491,7 @@ def _unpack_png(data: bytes) -> None:
     while position + 12 <= len(data):
         length = int.from_bytes(data[position : position + 4], "big")
         if data[position + 4 : position + 8] == b"IDAT":
-            part: bytes = view[position + 8 : position + 8 + length]  # type: ignore[assignment]
+            part: bytes | memoryview = view[position + 8 : position + 8 + length]
             try:
                 while part and count <= 16 * MAX_PIXELS:
                     count += len(unpacker.decompress(part, _AT_ONCE))

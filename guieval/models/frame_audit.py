@@ -49,7 +49,7 @@ _USUAL: tuple[Frame, ...] = (
 
 
 @dataclass(frozen=True)
-class Fit:
+class FrameFit:
     """How one reading fits. ``gained`` are the steps that it hits and the declared one does not, ``lost`` the reverse;
     ``chance`` is their two-sided exact McNemar p; ``outside`` are the steps whose numbers it cannot place on the screen."""
 
@@ -70,17 +70,17 @@ class FrameReport:
     """
 
     steps: int
-    fits: tuple[Fit, ...]
+    fits: tuple[FrameFit, ...]
     alike: tuple[str, ...]
     enough: int = ENOUGH
     chance: float = CHANCE
 
     @property
-    def declared(self) -> Fit:
+    def declared(self) -> FrameFit:
         return self.fits[0]
 
     @property
-    def better(self) -> Fit | None:
+    def better(self) -> FrameFit | None:
         """The best reading that fits far better than the declared one by the rule of this module."""
         if self.steps < self.enough:
             return None
@@ -101,7 +101,7 @@ class FrameReport:
             return f"{own}; {self.alike[0]} fits a little better, which may be chance or a small error of scale"
         return f"{own}, and no reading fits better{equal}"
 
-    def _hits(self, fit: Fit) -> str:
+    def _hits(self, fit: FrameFit) -> str:
         return f"{fit.name} hits {fit.hits:,} of {self.steps:,} targets ({fit.hits / max(self.steps, 1):.1%})"
 
 
@@ -154,12 +154,12 @@ class FrameAudit:
                 alike.append(fit.name)
         return FrameReport(self.steps, (own, *others), tuple(alike))
 
-    def _fit(self, index: int) -> Fit:
+    def _fit(self, index: int) -> FrameFit:
         gained, lost = self._only(index, 0), self._only(0, index)
         hits, outside = (
             sum(number for bits, number in counts.items() if bits >> index & 1) for counts in (self._hits, self._outside)
         )
-        return Fit(self.names[index], hits, outside, gained, lost, mcnemar(gained, lost))
+        return FrameFit(self.names[index], hits, outside, gained, lost, mcnemar(gained, lost))
 
     def _only(self, one: int, other: int) -> int:
         """The number of steps that one reading hits and the other does not."""

@@ -34,11 +34,11 @@ _DESCRIBING = frozenset({"name", "source", "families", "claimed", "notes"})
 _PILLOWS_QUALITY = 75
 
 
-class _Part(BaseModel):
+class _OfScaffold(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ScaffoldSource(_Part):
+class ScaffoldSource(_OfScaffold):
     """Where the settings are published."""
 
     repository: str = Field(pattern=r"^[\w.-]+/[\w.-]+$", description="OWNER/NAME on GitHub")
@@ -46,7 +46,7 @@ class ScaffoldSource(_Part):
     files: tuple[str, ...] = Field((), description="files of it that state them")
 
 
-class Budget(_Part):
+class Budget(_OfScaffold):
     """The most steps of a task; the environment's own where neither is given."""
 
     flat: int | None = Field(None, ge=1, le=1000, description="steps of every task")
@@ -59,7 +59,7 @@ class Budget(_Part):
         return self
 
 
-class Loop(_Part):
+class Loop(_OfScaffold):
     """What happens when a model repeats itself.
 
     ``stop`` ends the task as the step limit does, ``fail`` ends it as failed, and ``terminate`` carries out a stop as
@@ -70,14 +70,14 @@ class Loop(_Part):
     effect: Literal["stop", "fail", "terminate"]
 
 
-class Ending(_Part):
+class Ending(_OfScaffold):
     """What ends a task besides the model, the environment and the budget."""
 
     unparseable: int = Field(3, ge=1, description="responses in a row without an action")
     loop: Loop | None = Field(None, description="equal actions in a row; no limit when not given")
 
 
-class Retries(_Part):
+class Retries(_OfScaffold):
     """How often something that failed is tried again; guieval's defaults where nothing is given."""
 
     request: int | None = Field(None, ge=1, le=100, description="attempts at each request; max_attempts if not given")
@@ -85,7 +85,7 @@ class Retries(_Part):
     task: int = Field(3, ge=1, le=100, description="attempts at a task whose environment fails")
 
 
-class Waits(_Part):
+class Waits(_OfScaffold):
     """Seconds before a screenshot is taken; the environment's own where nothing is given."""
 
     after_reset: float | None = Field(None, ge=0, le=3600)
@@ -97,7 +97,7 @@ class Waits(_Part):
         return self.model_dump(exclude_none=True)
 
 
-class Typing(_Part):
+class Typing(_OfScaffold):
     """How a text is typed: each key of ``escapes`` in it is replaced, e.g. a space by ``%s``."""
 
     escapes: dict[Annotated[str, Field(min_length=1)], str] = Field(default_factory=dict)
@@ -108,7 +108,7 @@ class Typing(_Part):
         return re.sub("|".join(map(re.escape, keys)), lambda found: self.escapes[found.group()], text) if keys else text
 
 
-class Success(_Part):
+class Success(_OfScaffold):
     """What counts as a success, by the environment's progress, in place of its own rule: no side effects, and more than
     ``above``. With ``needs_stop`` the model must also have ended the task itself."""
 
@@ -116,14 +116,14 @@ class Success(_Part):
     needs_stop: bool
 
 
-class TaskList(_Part):
+class TaskList(_OfScaffold):
     """The tasks that a benchmark has in this scaffold, by id: ``only`` these, if any, and all others than ``without``."""
 
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
 
-class Encoding(_Part):
+class Encoding(_OfScaffold):
     """The form in which screenshots are sent: a file's own bytes or lossless PNG where no format is given."""
 
     format: Literal["png", "jpeg"] | None = None
@@ -145,7 +145,7 @@ AS_IT_IS = Encoding()
 """The encoding of a scaffold that names none."""
 
 
-class Scaffold(_Part):
+class Scaffold(_OfScaffold):
     """The settings in which a checkpoint is run. What is ``None`` is left to the family, the server or the environment."""
 
     name: str = Field(NO_SCAFFOLD, min_length=1, description="NAME-official, with repository and commit, or NAME-default")

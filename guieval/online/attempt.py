@@ -161,8 +161,8 @@ class Attempt:
 
 def carried_out(reply: Sample | TrajectoryStep) -> list[ExecutableAction]:
     """A reply's actions that a device can carry out, up to the first one that it cannot."""
-    carried = [executable(action) for action in reply.actions]
-    return list(takewhile(lambda action: action is not None, carried))  # type: ignore[arg-type]  # none of them is None
+    first = takewhile(lambda action: action is not None, map(executable, reply.actions))
+    return [action for action in first if action is not None]
 
 
 def screen_name(screenshot: bytes) -> str:

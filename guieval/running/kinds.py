@@ -182,7 +182,8 @@ class Tasks(RunKind):
         return Content({}, benchmark.digest(selection.refs), None)
 
     def earlier_contents(self, run: ResolvedRun) -> set[str | None]:
-        tasks: EnvironmentTasks = run.benchmark  # type: ignore[assignment]  # its own
+        tasks = run.benchmark
+        assert isinstance(tasks, EnvironmentTasks)
         return {*digests(map(tasks.load, run.selection.refs), tasks.environment.version)}
 
     def about(self, benchmark: EnvironmentTasks) -> dict[str, Any]:  # type: ignore[override]  # its own
@@ -204,7 +205,8 @@ class Tasks(RunKind):
         return directory
 
     def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
-        tasks: EnvironmentTasks = run.benchmark  # type: ignore[assignment]  # its own
+        tasks = run.benchmark
+        assert isinstance(tasks, EnvironmentTasks)
         online, most = run.config.online, tasks.most_at_once
         devices, seed = min(online.environments, most or online.environments), run.config.data.seed
         return Actor(tasks, asker, directory, seen, devices=devices, timeout=online.environment_timeout, seed=seed)

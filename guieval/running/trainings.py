@@ -28,7 +28,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from guieval.data.doctor.counts import counted
-from guieval.data.files import read_text
+from guieval.data.files import open_file, read_text
 from guieval.errors import GuievalError, UsageError, nearest
 from guieval.running.config import override, read_settings, settings_file
 
@@ -256,7 +256,9 @@ def trained(training: PlannedTraining, note: Callable[[str], None]) -> None:
             process.wait()
             raise
     if code or training.state != "finished":
-        lines = log.read_bytes()[size:].decode("utf-8", "replace").splitlines()[-_LINES:]
+        with open_file(log) as written:
+            written.seek(size)
+            lines = written.read().decode("utf-8", "replace").splitlines()[-_LINES:]
         said = "\n".join(f"  {line}" for line in lines if line.strip())
         why = f"the training {training.name!r} ended with exit code {code}; the end of {log}:\n{said}"
         raise TrainingStopped(why, code or 1)

@@ -62,14 +62,6 @@ def recorded_answers(
     def select(choice: Choice) -> Selection:
         return _part(directory, planned, choice, labels, whole) if choice.narrows else whole
 
-    def notes(others: Sequence[str]) -> list[str]:
-        damaged = [f"line {number} of {records.path} holds no record and was passed over" for number in records.damaged]
-        source = [] if manifest.imported is None else manifest.imported.lines
-        lines = [*damaged, *caveats.notes(manifest), *source, *others]
-        if overlay is not None and len(overlaid) < overlay.steps:
-            lines.append(f"{len(overlaid):,} of the {overlay.steps:,} steps that the overlay adds to are recorded in this run")
-        return lines
-
     name = caveats.model_label(manifest)
     overlays = (manifest.overlay, overlay)
     return Answered(
@@ -85,7 +77,7 @@ def recorded_answers(
         refs=planned.refs,
         answers=answers,
         select=select,
-        notes=notes,
+        notes=lambda others: _notes(folder, others, overlay, len(overlaid)),
         types=planned.types,
         overlays=tuple(describe_overlay(used.file, used.sha256, used.steps) for used in overlays if used is not None),
         left_out=0 if manifest.imported is None else manifest.imported.left_out,
@@ -93,6 +85,16 @@ def recorded_answers(
         edition=manifest.benchmark.edition,
         scaffold=manifest.scaffold_line,
     )
+
+
+def _notes(folder: RunFolder, others: Sequence[str], overlay: Overlay | None, overlaid: int) -> list[str]:
+    """What is to be said of a run; ``overlaid``: how many of its steps the overlay adds to."""
+    records, imported = folder.records, folder.manifest.imported
+    damaged = [f"line {number} of {records.path} holds no record and was passed over" for number in records.damaged]
+    lines = [*damaged, *caveats.notes(folder.manifest), *(imported.lines if imported is not None else ()), *others]
+    if overlay is not None and overlaid < overlay.steps:
+        lines.append(f"{overlaid:,} of the {overlay.steps:,} steps that the overlay adds to are recorded in this run")
+    return lines
 
 
 class _RecordedLabels:

@@ -76,7 +76,7 @@ def completion_callback(trainer: Any) -> Any:
 
     most, trainer.args.save_total_limit = trainer.args.save_total_limit, None
 
-    class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
+    class Callback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             counted = [row["num_tokens"] for row in state.log_history if "num_tokens" in row]
             if counted:  # SFTTrainer would count from zero again

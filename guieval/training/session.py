@@ -149,7 +149,7 @@ def _log_callback(file: Path, first: Mapping[str, float | None]) -> Any:
 
     metrics = {name: value for name, value in first.items() if value is not None}
 
-    class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
+    class Callback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if not state.global_step:
                 self.on_log(args, state, control, metrics)

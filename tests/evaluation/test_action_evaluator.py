@@ -168,9 +168,3 @@ def test_a_hit_under_another_type_is_preferred_to_a_type_match() -> None:
     task = step(Click(point=AT), alternatives=[LongPress(point=FAR)])
     outcome = ActionEvaluator("gui-r1").evaluate(task, LongPress(point=AT))
     assert (outcome.verdict, outcome.type_match, outcome.exact_match, outcome.distance) == ("right", False, True, 0.0)
-
-
-def test_an_evaluator_takes_a_protocol_or_its_name() -> None:
-    protocol = Protocol(name="mine", source="s", summary="t", rules=StepRules(click=ClickRule("targets")))
-    assert ActionEvaluator(protocol).protocol is protocol
-    assert ActionEvaluator("seeclick-official").protocol.name == "seeclick-official"

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from guieval.actions import Answer, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.models import Message
 from guieval.registry import load_model, model_config
 
 from .steps import CLICK, HIGH, LOW, adapter, outside, scroll
@@ -9,16 +8,6 @@ from .tables import means, reads, refuses, writes
 
 WHOLE = "pyautogui.click(x=0.5, y=0.75)"
 TURN = "<|im_end|>\n<|im_start|>assistant<|recipient|>os\n"
-
-
-def test_modes_are_beginnings_of_the_turn() -> None:
-    force, direct, own = (adapter("aguvis", thinking=thinking) for thinking in (True, False, None))
-    assert force.prepare_input(HIGH, ()).messages[-1] == Message("assistant", ("<|recipient|>all\nThought: ",))
-    assert direct.prepare_input(HIGH, ()).messages[-1] == Message("assistant", ("<|recipient|>os\n",))
-    assert own.prepare_input(HIGH, ()).messages[-1].role == "user"
-    assert not own.prepare_input(HIGH, ()).prefill
-    for model in (force, direct, own):
-        assert model.prepare_input(LOW, ()).messages[-1].parts == ("<|recipient|>all\nAction: Tap the switch\n",)
 
 
 def test_a_fixed_thought_is_the_begun_turn() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from guieval import actions as act
 from guieval.errors import ParseError
-from guieval.history import reference_entry
 from guieval.models import END_TURN, ABCModel
 from guieval.registry import load_model
 from guieval.steps import StepTaskModel
@@ -215,8 +214,3 @@ def test_each_model_is_offered_its_own_tool() -> None:
     assert tools(load_model(GEMINI), DESKTOP)[0] == {"computer_use": {"environment": "ENVIRONMENT_DESKTOP"}}
     assert tools(load_model(LEGACY), PHONE)[0] == {"computer_use": {"environment": "ENVIRONMENT_BROWSER"}}
     assert len(tools(load_model(CLAUDE), PHONE, setting="grounding")) == 1, "a grounding query needs nothing but a click"
-
-
-def test_the_past_is_written_in_pixels_of_the_image_sent() -> None:
-    first = step(PHONE).model_copy(update={"low_level_instruction": None})
-    assert "Click at (392, 784)." in load_model(OLDER).prepare_input(step(PHONE), (reference_entry(first),)).text

@@ -3,16 +3,11 @@ from __future__ import annotations
 from guieval.actions import Click, Hotkey, Point, Press
 from guieval.registry import load_model
 
-from .steps import GROUNDING, outside, own, scroll, step
+from .steps import GROUNDING, outside, scroll, step
 from .tables import means, reads, refuses, thinks
 
 INFIGUI = load_model("infigui-r1-3b")
 SILENT = load_model("infigui-r1-3b", thinking=False)
-
-
-def test_an_own_call_is_repeated_as_it_was_written() -> None:
-    raw = '<think>a</think>\n<tool_call>\n{"name": "mobile_use", "arguments": {"action": "wait", "time": 2.0}}\n</tool_call>'
-    assert INFIGUI.prepare_input(step(), (own(INFIGUI, raw),)).text.endswith('Step 1: {"action": "wait", "time": 2.0}; ')
 
 
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -67,15 +66,6 @@ def answer(
 def clicked(action: Action) -> Point:
     assert isinstance(action, Click)
     return action.point
-
-
-def test_the_input_holds_one_prompt_and_the_current_screenshot(agent: ABCModel) -> None:
-    task = step(index=1)
-    prepared = agent.prepare_input(task, past((Open(app="Settings"), "Open the Settings app")))
-    assert [image.task for image in prepared.images] == [task]
-    prompt = json.loads(str(prepared.messages[-1].parts[0]))
-    assert prompt["goal"] == "Turn on Bluetooth"
-    assert prompt["history"] == [{"sentence": "Open the Settings app", "action": {"type": "OPEN", "app": "Settings"}}]
 
 
 SCREEN = (

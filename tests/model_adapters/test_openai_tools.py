@@ -19,20 +19,11 @@ from tests.command_line import CommandLine
 from tests.rows import every_row
 
 from .replies import rows
-from .steps import CLICK, GROUNDING, adapter, past, step
+from .steps import CLICK, GROUNDING, adapter, step
 from .tables import means, reads, refuses, thinks
 
 MODEL = adapter("openai_tools")
 CLAUDE = load_model("claude-sonnet-4-6")
-
-
-def test_a_past_place_is_written_in_the_frame_of_the_model() -> None:
-    """(500, 750) thousandths of a phone that is sent as 705 x 1568 pixels; x is 352.5, and rounding is half to even."""
-    (entry,) = past(1)
-    entry = type(entry)(step(), CLICK, None, None, "raw", "model")
-    assert "Step 1: Click at (352, 1176).\n" in CLAUDE.prepare_input(step(), (entry,)).text
-    assert "Step 1: Click at (0.5, 0.75).\n" in load_model("gpt-4o").prepare_input(step(), (entry,)).text
-    assert "Step 1: Click at (500, 750).\n" in MODEL.prepare_input(step(), (entry,)).text
 
 
 def test_without_the_interface_the_functions_are_described() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Stop, Type, Wait
-from guieval.history import HistoryEntry, reference_entry
+from guieval.history import reference_entry
 from guieval.models import Message
 from tests.rows import every_row
 
@@ -28,12 +28,6 @@ def test_the_past_is_the_last_four_actions_numbered_from_zero() -> None:
     text = adapter("seeclick").prepare_input(HIGH, entries).text
     assert text.endswith('Step2: {"action_type": 3, "typed_text": "wifi"}. Step3: {"action_type": 10}. ')
     assert '{"action_type": 6}' not in text
-
-
-def test_an_own_past_action_is_written_as_a_reference_is() -> None:
-    own = HistoryEntry(step(), CLICK, "I see it.", "Tapped it.", "raw", "model")
-    model = adapter("seeclick")
-    assert model.prepare_input(HIGH, (own,)) == model.prepare_input(HIGH, (reference_entry(step(CLICK)),))
 
 
 @every_row(

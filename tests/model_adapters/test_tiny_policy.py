@@ -5,7 +5,6 @@ import pytest
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ImageRef
 from guieval.registry import build_model, load_model, model_config
 from guieval.steps import StepTaskModel
 from tests.rows import every_row
@@ -23,11 +22,6 @@ def task(**changes: object) -> StepTaskModel:
     return step(TAP, **{**sentence, **changes})
 
 
-def test_the_prompt_is_the_screen_and_the_goal() -> None:
-    (message,) = MODEL.prepare_input(task(), ()).messages
-    assert (message.role, message.parts) == ("user", (ImageRef(task()), GOAL))
-
-
 def test_the_past_is_a_line_a_step() -> None:
     own = HistoryEntry(task(), TAP, "red  circle", None, "raw", "model")
     assert MODEL.prepare_input(task(), (own,)).text == f"{GOAL}\nred circle click(500,037)"
@@ -38,10 +32,6 @@ def test_the_past_is_a_line_a_step() -> None:
     assert MODEL.prepare_input(task(), (untold,)).text == f"{GOAL}\nclick(500,037)"
     other = reference_entry(step(Scroll(point=Point(500.0, 500.0), direction="up")))
     assert MODEL.prepare_input(task(), (other, own)).text == f"{GOAL}\nswipe(500,500,up)\nred circle click(500,037)"
-
-
-def test_a_step_instruction_stands_alone() -> None:
-    assert MODEL.prepare_input(task(setting="low"), (reference_entry(task()),)).text == "tap red circle"
 
 
 def test_a_large_screenshot_is_sent_as_the_checkpoint_sees_it() -> None:

@@ -13,7 +13,7 @@ from guieval.models import ABCModel, ImageRef, Message
 from guieval.registry import load_model
 from tests.rows import every_row
 
-from .steps import GROUNDING, adapter, outside, own, past, scroll, step
+from .steps import GROUNDING, adapter, outside, own, scroll, step
 from .tables import means, reads, refuses, thinks, writes
 
 NAVI_7B = load_model("ui-venus-navi-7b")
@@ -32,16 +32,6 @@ def asked(model: ABCModel, history: tuple[HistoryEntry, ...] = (), **changes: An
     assert isinstance(image, ImageRef)
     assert image.task == task
     return text
-
-
-def test_the_past_is_written_as_thought_and_action_and_counted_from_zero() -> None:
-    assert (
-        "### Previous Actions\n"
-        "Step 0: <think></think><action>Launch(app='Settings')</action>\n"
-        "Step 1: <think>Thought 1</think><action>Type(content='it\\'s')</action>\n"
-        "Step 2: <think>Thought 2</think><action>Click(box=(322, 1071))</action>\n"
-        "\n### Available Actions\n"
-    ) in asked(NAVI_7B, past(3))
 
 
 def test_an_own_action_is_repeated_as_it_was_written() -> None:

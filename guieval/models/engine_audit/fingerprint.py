@@ -87,7 +87,7 @@ def read_fingerprint(file: Path) -> Fingerprint:
         raise UsageError(f"{str(file)!r} is no fingerprint of `guieval audit-engine --save`: {why}") from None
 
 
-class Compared(NamedTuple):
+class ComparedAnswer(NamedTuple):
     """An answer next to the fingerprint's; what ends in ``again`` compares two answers of the audited server.
 
     ``tokens`` and ``logprob`` are differences, ``moved`` is the distance of two clicks in thousandths of the screen.
@@ -120,7 +120,7 @@ class FingerprintAudit:
             )
 
     @cached_property
-    def compared(self) -> dict[str, Compared]:
+    def compared(self) -> dict[str, ComparedAnswer]:
         """Each screen that was answered both times, by its id."""
         known = {answer.screen: answer for answer in self.against.answers if answer.text is not None}
         return {
@@ -153,19 +153,21 @@ class FingerprintAudit:
             yield Finding("fingerprint", "unknown", blind)
 
 
-def _compared(screen: SentScreen, before: KeptAnswer) -> Compared:
+def _compared(screen: SentScreen, before: KeptAnswer) -> ComparedAnswer:
     now, again = KeptAnswer.of(screen, screen.sample), KeptAnswer.of(screen, screen.again or screen.sample)
     moved = None if now.point is None or before.point is None else dist(now.point, before.point)
     tokens = _minus(now.prompt_tokens, before.prompt_tokens)
     logprobs = _minus(now.logprob, before.logprob), _minus(now.logprob, again.logprob)
-    return Compared(None if tokens is None else int(tokens), now.text != before.text, now.text != again.text, moved, *logprobs)
+    return ComparedAnswer(
+        None if tokens is None else int(tokens), now.text != before.text, now.text != again.text, moved, *logprobs
+    )
 
 
 def _minus(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
 
 
-def _differences(compared: Sequence[Compared], words: str) -> Iterator[str]:
+def _differences(compared: Sequence[ComparedAnswer], words: str) -> Iterator[str]:
     """What differs more from the fingerprint than between two answers of the server."""
     if _more([(each.changed, each.changed_again) for each in compared]):
         moved = [each.moved for each in compared if each.changed and each.moved is not None]

@@ -27,7 +27,7 @@ class Worker:
 
     def __init__(self, benchmark: str, allow_network: bool) -> None:
         import gymnasium
-        from browsergym.core.action.highlevel import HighLevelActionSet  # type: ignore[import-not-found]
+        from browsergym.core.action.highlevel import HighLevelActionSet
 
         importlib.import_module(f"browsergym.{benchmark}")
         self._make = gymnasium.make

@@ -73,7 +73,7 @@ class MiniWoB(ABCEnvironment):
         return tuple(EnvironmentTask(page.stem, self.max_steps) for page in self.pages.values())
 
     async def open(self) -> ABCDevice:
-        return _Page(self, await Browser.launch(SIZE, self.scale, allow_network=self.allow_network))
+        return _MiniWobPage(self, await Browser.launch(SIZE, self.scale, allow_network=self.allow_network))
 
 
 @cache
@@ -89,7 +89,7 @@ def _pages() -> dict[str, Path]:
     return pages
 
 
-class _Page(ABCDevice):
+class _MiniWobPage(ABCDevice):
     def __init__(self, environment: MiniWoB, browser: Browser) -> None:
         self._environment = environment
         self._browser = browser

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from guieval import actions as act
+from guieval.data.files import read_text
 from guieval.data.plugin_options import at_least, seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest
 from guieval.online.contract import ABCDevice, EnvironmentTask, Observation
@@ -44,7 +45,7 @@ class TaskType(NamedTuple):
 @cache
 def task_types() -> dict[str, TaskType]:
     """The 116 types of ``androidworld_tasks.txt``, which names its source, by name."""
-    lines = Path(__file__).with_name("androidworld_tasks.txt").read_text(encoding="utf-8").splitlines()
+    lines = read_text(Path(__file__).with_name("androidworld_tasks.txt")).splitlines()
     rows = (line.split() for line in lines if not line.startswith("#"))
     return {name: TaskType(float(complexity), difficulty, tuple(tags)) for name, complexity, difficulty, *tags in rows}
 

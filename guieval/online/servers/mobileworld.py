@@ -74,10 +74,10 @@ class MobileWorld(ServedEnvironment):
         )
 
     async def open(self) -> ABCDevice:
-        return await _Emulator(self).started()
+        return await _MobileWorldEmulator(self).started()
 
 
-class _Emulator(ServerDevice):
+class _MobileWorldEmulator(ServerDevice):
     def __init__(self, environment: MobileWorld) -> None:
         super().__init__(NAME, environment.servers)
         self._environment = environment

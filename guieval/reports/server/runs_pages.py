@@ -26,7 +26,7 @@ from guieval.reports.viewer.writing import SCRIPTS as STEP_SCRIPTS
 from guieval.reports.viewer.writing import STYLES as STEP_STYLES
 from guieval.reports.viewer.writing import TEMPLATE
 from guieval.scoring.matrix import ALL
-from guieval.steps import StepKey
+from guieval.steps import EpisodeKey, StepKey
 
 IMAGE = {"cache-control": "private, max-age=600"}
 
@@ -40,7 +40,7 @@ class RunPages:
     def planned(self, name: str, key: StepKey) -> bool:
         """Whether a run plans a step."""
         plan = self._library.kept("plan", name, lambda directory: RunFolder(rounds_of(directory)[0]).plan)
-        return key.step_index in plan.get(key[:3], ())  # type: ignore[call-overload]
+        return key.step_index in plan.get(EpisodeKey(*key[:3]), ())
 
     def answer(self, names: Sequence[str], rest: Sequence[str]) -> Answer | None:
         """The answer to a request below ``runs/NAMES``; :class:`UsageError` for a run or part that does not exist."""

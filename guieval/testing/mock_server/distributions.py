@@ -32,7 +32,7 @@ THOUGHT = "This is what I decide to do here."
 EVERY_OTHER = "*"
 
 
-class Draw(BaseModel):
+class DrawnSeconds(BaseModel):
     """One outcome: its relative probability and its action.
 
     ``action`` is a unified action, or the step's reference (if the model's format cannot express it, an alternative, else a
@@ -54,7 +54,7 @@ class Distribution(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
-    draws: tuple[Draw, ...] = Field(min_length=1)
+    draws: tuple[DrawnSeconds, ...] = Field(min_length=1)
 
 
 Line = TypeVar("Line", bound=BaseModel)

@@ -34,7 +34,8 @@ def api_of(path: str) -> API | None:
     """The API of a request's path; ``None`` for chat completions."""
     if path.endswith(":generateContent"):
         return "generateContent"
-    return {"responses": "responses", "messages": "messages"}.get(path.rpartition("/")[2])  # type: ignore[return-value]
+    by_end: dict[str, API] = {"responses": "responses", "messages": "messages"}
+    return by_end.get(path.rpartition("/")[2])
 
 
 def model_of(api: API | None, path: str, body: bytes) -> Any:

@@ -67,7 +67,7 @@ KEPT = [Batch, Row, Picture, type(Path())]
 """What a checkpoint's rows are made of beside tensors; nothing else is loaded, so a checkpoint of others runs no code."""
 
 
-class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
+class GroupTrainer(GRPOTrainer):
     """Trains on groups of rollouts of the tasks in the data set's column ``index``.
 
     Further groups are drawn from ``tasks`` tasks. Rows with a prompt of more than ``max_prompt_length`` tokens are not trained

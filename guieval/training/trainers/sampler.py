@@ -9,7 +9,7 @@ import torch
 from trl.trainer.utils import RepeatSampler
 
 
-class EpochSampler(RepeatSampler):  # type: ignore[misc]  # TRL has no types
+class EpochSampler(RepeatSampler):
     """TRL's order of the tasks, also after a resume: TRL's own sampler would restart with the first epoch's order.
 
     ``epoch`` returns the number of the epoch that begins.

@@ -46,7 +46,7 @@ class TooLong(Exception):
     """A prompt has more tokens than ``rollout.prompt_length``. verl cannot train on it, since images cannot be cut."""
 
 
-class PolicyLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
+class PolicyLoop(AgentLoopBase):
     """The base of both loops: the settings, the adapter, and the policy's answers to its prompts."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:

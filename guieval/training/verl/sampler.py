@@ -61,7 +61,7 @@ class _Spreads:
         self._level = {uid: level for uid, level in self._level.items() if uid in uids}
 
 
-class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no types
+class SpreadReplayBuffer(ReplayBuffer):
     """Synchronous sampling of whole groups. ``train_batch_size`` and the other named arguments are verl's.
 
     A group without any step, since every rollout failed, is left to verl.
@@ -119,7 +119,7 @@ class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no typ
         return self._spreads.unfit(self.finished_keys[partition_id], spare)
 
 
-class AsyncSpreadReplayBuffer(ReplayBufferAsync):  # type: ignore[misc]  # verl has no types
+class AsyncSpreadReplayBuffer(ReplayBufferAsync):
     """Sampling of whole groups while others are generated. Named arguments other than ``sampling`` and ``settings`` are verl's.
 
     verl replaces each dropped group by one that later batches may use. For a batch, at most ``most_draws - 1`` times its size

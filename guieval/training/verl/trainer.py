@@ -35,7 +35,7 @@ WATCHED = "watch.jsonl"
 """The file of the checks of the reward, in verl's folder of checkpoints (``trainer.default_local_dir``)."""
 
 
-class GuiSemiOnline(PPOTrainer):  # type: ignore[misc]  # verl has no types
+class GuiSemiOnline(PPOTrainer):
     """The additions of the three trainers to verl's trainer of mode ``mode``.
 
     Raises :class:`UsageError` for settings of verl that contradict the method.
@@ -140,21 +140,21 @@ class GuiSemiOnline(PPOTrainer):  # type: ignore[misc]  # verl has no types
 
 
 @register_trainer(GROUP)
-class GuiSemiOnlineTrainer(GuiSemiOnline, PPOTrainerSync):  # type: ignore[misc]  # verl has no types
+class GuiSemiOnlineTrainer(GuiSemiOnline, PPOTrainerSync):
     """``trainer.v1.trainer_mode: guieval``: rollouts and updates of the weights take turns."""
 
     mode = "sync"
 
 
 @register_trainer(f"{GROUP}_colocate_async")
-class GuiColocateAsyncTrainer(GuiSemiOnline, PPOTrainerColocateAsync):  # type: ignore[misc]
+class GuiColocateAsyncTrainer(GuiSemiOnline, PPOTrainerColocateAsync):
     """``trainer.v1.trainer_mode: guieval_colocate_async``: on the same GPUs, but unfinished rollouts go on with new weights."""
 
     mode = "colocate_async"
 
 
 @register_trainer(f"{GROUP}_separate_async")
-class GuiSeparateAsyncTrainer(GuiSemiOnline, PPOTrainerSeparateAsync):  # type: ignore[misc]
+class GuiSeparateAsyncTrainer(GuiSemiOnline, PPOTrainerSeparateAsync):
     """``trainer.v1.trainer_mode: guieval_separate_async``: rollouts run on GPUs of their own while the weights are updated."""
 
     mode = "separate_async"

@@ -1,4 +1,4 @@
-"""DBSCAN with weights and border points against its definition."""
+"""What we add to DBSCAN: distances, weights, and the clusters of border points."""
 
 from __future__ import annotations
 
@@ -8,43 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from guieval.analysis.decisions.points import METRICS, NOISE, Metric, dbscan
+from guieval.analysis.decisions.points import METRICS, NOISE, Metric, dbscan, limit, separations
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-def apart(points: Floats, metric: Metric) -> Floats:
-    difference = points[:, None] - points[None]
-    return np.asarray(np.sqrt((difference**2).sum(axis=2)) if metric == "l2" else np.abs(difference).sum(axis=2))
-
-
-def by_definition(points: Floats, weights: Ints, radius: float, least: int, metric: Metric) -> tuple[list[int], list[set[int]]]:
-    """The clusters of cores, by growing each, and of every point the clusters that it may belong to."""
-    near = apart(points, metric) <= radius
-    core = [int(weights[row].sum()) >= least for row in near]
-    cluster = [NOISE] * len(points)
-    number = 0
-    for start in range(len(points)):
-        if not core[start] or cluster[start] != NOISE:
-            continue
-        queue = [start]
-        while queue:
-            at = queue.pop()
-            if cluster[at] == NOISE:
-                cluster[at] = number
-                queue += [other for other in range(len(points)) if core[other] and near[at, other]]
-        number += 1
-    may = [
-        {cluster[at]} if core[at] else {cluster[other] for other in range(len(points)) if core[other] and near[at, other]}
-        for at in range(len(points))
-    ]
-    return cluster, may
-
-
-def same_partition(one: Ints, other: Ints) -> bool:
-    """Whether the two labellings are equal but for the names of the clusters."""
-    return len(set(zip(one.tolist(), other.tolist(), strict=True))) == len(set(one.tolist())) == len(set(other.tolist()))
 
 
 @st.composite
@@ -72,15 +39,16 @@ def point_sets(draw: st.DrawFn) -> tuple[Floats, Ints, float, int, Metric]:
 @pytest.mark.ci
 @settings(max_examples=1500)
 @given(point_sets())
-def test_labels_are_those_of_the_definition(case: tuple[Floats, Ints, float, int, Metric]) -> None:
+def test_a_point_has_the_label_of_its_nearest_core_or_is_noise(case: tuple[Floats, Ints, float, int, Metric]) -> None:
     points, weights, radius, least, metric = case
-    labels = dbscan(points, weights, radius, least, metric)
-    cores, may = by_definition(points, weights, radius, least, metric)
-    core = np.array(cores) != NOISE
-    assert same_partition(labels[core], np.array(cores)[core])
-    name = dict(zip(labels[core].tolist(), np.array(cores)[core].tolist(), strict=True))
-    for at in np.flatnonzero(~core).tolist():
-        assert labels[at] == NOISE if not may[at] else name[int(labels[at])] in may[at]
+    labels, apart = dbscan(points, weights, radius, least, metric), separations(points, metric)
+    near = apart <= limit(radius, metric)
+    core = near @ weights >= least
+    away = np.where(near & core, apart, np.inf)
+    assert ((labels == NOISE) == np.isinf(away.min(axis=1))).all()
+    assert (labels == np.where(labels == NOISE, NOISE, labels[away.argmin(axis=1)])).all()
+    one, other = np.nonzero(near & core & core[:, None])
+    assert (labels[one] == labels[other]).all(), "cores near each other are in one cluster"
 
 
 @settings(max_examples=500)

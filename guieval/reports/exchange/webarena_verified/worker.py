@@ -16,7 +16,7 @@ HARD = "assets/dataset/subsets/webarena-verified-hard.json"
 def main(folder: Path, config: str) -> None:
     """Print the rows; whatever the package prints goes to standard error."""
     out, sys.stdout = sys.stdout, sys.stderr
-    from webarena_verified.api import WebArenaVerified  # type: ignore[import-not-found]
+    from webarena_verified.api import WebArenaVerified
 
     judge = WebArenaVerified(config=Path(config) if config else None)
     hard = set(json.loads(files("webarena_verified").joinpath(HARD).read_text(encoding="utf-8"))["task_ids"])
