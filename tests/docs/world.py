@@ -7,7 +7,7 @@ command's model, and a name such as ``runs/NAME`` a run of the OCR baseline.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -72,6 +72,7 @@ class World:
             fewer += FEWER.get(words[1], ())
             chosen = words[1] not in LIMIT or {"--preset", "--sample-set", "--episodes"} & {*words}
             fewer += [] if chosen else ["--limit", LIMIT[words[1]]]
+            filled = _without(filled, {*fewer[::2]} - {"--set"})
         return [*(each for word in filled for each in self._matching(word)), *fewer]
 
     def placed(self, text: str) -> str:
@@ -121,3 +122,8 @@ def value_of(words: Sequence[str], option: str) -> str | None:
     """The value that follows an option, the last one if it stands there twice."""
     found = [word for previous, word in pairwise(words) if previous == option]
     return found[-1] if found else None
+
+
+def _without(words: Sequence[str], options: Collection[str]) -> list[str]:
+    """The words but for some options and their values."""
+    return [word for before, word in zip(["", *words], words, strict=False) if not {before, word} & {*options}]
