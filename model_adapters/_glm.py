@@ -209,7 +209,9 @@ def _place(answer: str) -> str:
     raise ParseError(f"the reply holds no box: {inside.strip()[:80]!r}")
 
 
-_TOKEN = re.compile(r"'(?:\\.|[^'\\])*+'|\"(?:\\.|[^\"\\])*+\"|\b(?:true|false|null)\b|(?<![\w.])0+(?=\d)", re.DOTALL)
+_TOKEN = re.compile(
+    r"'[^'\\]*+(?:\\.[^'\\]*+)*'|\"[^\"\\]*+(?:\\.[^\"\\]*+)*\"|\b(?:true|false|null)\b|(?<![\w.])0+(?=\d)", re.DOTALL
+)
 _WORDS = {"true": "True", "false": "False", "null": "None"}
 _LEADING_ZERO = re.compile(r"0\d")
 

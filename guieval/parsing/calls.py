@@ -36,12 +36,14 @@ _CLOSE = re.compile(r"[\s,]*[)）]")
 _FIRST = re.compile(r"[\s`*-]*([A-Za-z_]\w{0,40})\(")
 # what may follow a call: the end, a new line, a mark, another call, or the label of another part of the reply
 _AFTER_CALL = r"\Z|[\n<#`;*]|(?:,\s*)?[A-Za-z_]\w{0,40}\(\s*(?:[A-Za-z_]\w{0,40}\s*=|\))|(?:Thought|Action)\s{0,9}[:：]"
-_AFTER_VALUE = re.compile(rf"\s*(?:,\s*[A-Za-z_]\w*\s*=|[)）]\s*(?:{_AFTER_CALL}))")
+_AFTER = rf"\s*(?:,\s*[A-Za-z_]\w*\s*=|[)）]\s*(?:{_AFTER_CALL}))"
+_AFTER_VALUE = re.compile(_AFTER)
+# a group is never possessive here: Python before 3.11.5 matches these wrongly (CPython issue 106052)
 _VALUE_MARK = re.compile(r"[()\[\],）]")
-_QUOTED = {quote: re.compile(rf"[^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+{quote}", re.DOTALL) for quote in "'\""}
+_QUOTED = {quote: re.compile(rf"[^{quote}\\]*+(?:\\.[^{quote}\\]*+)*{quote}", re.DOTALL) for quote in "'\""}
 """The rest of a value in quotes, to the first one that is not escaped."""
 _QUOTED_WHOLE = {
-    quote: re.compile(rf"[^{quote}\\]*+(?:(?:\\.|{quote}(?!{_AFTER_VALUE.pattern}))[^{quote}\\]*+)*+{quote}", re.DOTALL)
+    quote: re.compile(rf"[^{quote}\\]*+(?:(?:\\.|{quote}(?!{_AFTER}))[^{quote}\\]*+)*{quote}(?={_AFTER})", re.DOTALL)
     for quote in "'\""
 }
 """The same to the first one that :data:`_AFTER_VALUE` follows."""

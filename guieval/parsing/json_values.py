@@ -112,7 +112,7 @@ _OPENING = re.compile(r"[{\[]")
 _MARKS = {
     quotes: re.compile(
         # alternatives that all begin with a literal are searched for many times faster
-        "|".join([*(rf"{q}(?:[^{q}\\]*+(?:\\.[^{q}\\]*+)*+{q})?+" for q in quotes), *map(re.escape, "{}[]()")]),
+        "|".join([*(rf"{q}(?:[^{q}\\]*+(?:\\.[^{q}\\]*+)*{q})?" for q in quotes), *map(re.escape, "{}[]()")]),
         re.DOTALL,
     )
     for quotes in ('"', "\"'")
@@ -153,10 +153,10 @@ def _span(text: str, quotes: str) -> tuple[str, str] | None:
     return None if cut else (text, "".join(reversed(closers)))
 
 
-_UNKNOWN_ESCAPE = re.compile(r"\\(?<!\\\\)(?:\\\\)*+(?![\\'\"abfnrtvxuUN01234567\n])")
+_UNKNOWN_ESCAPE = re.compile(r"\\(?<!\\\\)(?:\\\\)*(?![\\'\"abfnrtvxuUN01234567\n])")
 """Backslashes whose last one does not begin an escape sequence of Python."""
 # one that is never closed reaches to the end: it is not looked for again after each of its escaped quotes
-_STRING = re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\Z)", re.DOTALL)
+_STRING = re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*(?:'|\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*(?:\"|\Z)", re.DOTALL)
 # the digit stands first, so that places without one are passed over quickly; one within a number begins none
 _WORD_IN_NUMBER = re.compile(r"\d(?<!\w\d)(?<![\w.]\.\d)[\d.]*+(?!e[-+]?\d|[xob][\da-f]+\b|j\b)[A-Za-z]", re.IGNORECASE)
 

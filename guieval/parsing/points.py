@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SIDE = r"(-?\d+(?:\.\d+)?)"
 _PAIR = re.compile(rf"(?:<\|box_start\|>|<point>)?[\[(]{{0,2}}{_SIDE}, ?{_SIDE}[\])]{{0,2}}(?:<\|box_end\|>|</point>)?")
 
-_DECIMAL = r"-?\d++(?:\.\d++)?+"
+_DECIMAL = r"-?\d++(?:\.\d++)?"
 _IN_BRACKETS = (
     rf"[\[(（［]{{1,2}}+\s?{_DECIMAL}\s?[,，]\s?{_DECIMAL}(?:\s?[,，]\s?{_DECIMAL}){{0,2}}(?:\s?[,，])?\s?[\])）］]{{1,2}}"
 )
