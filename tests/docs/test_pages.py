@@ -57,6 +57,7 @@ REFUSED: dict[str, str] = {
     "predictions.md": NO_FILE,
     "rollouts.md": NO_FILE,
     "scaling.md": f"{NO_MODEL}|{NO_FILE}",
+    "viewer.md": "--moving is for online runs",
     "training.md": f"{NO_MODEL}|{NO_FILE}|holds no training",
     "thoughts.md": f"{NO_MODEL}|{NOT_THAT_DATA}",
 }

@@ -66,7 +66,8 @@ class Program:
             return [*command, "--resume", str(directory), *options]
         command += ["--model", self.model, "--bench", "demo", "--data", str(self.benchmark.root), "--out", str(directory)]
         command += [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
-        return [*command, "--mode", mode, "--concurrency", "8", *options]
+        concurrency = () if "--concurrency" in options else ("--concurrency", "8")
+        return [*command, "--mode", mode, *concurrency, *options]
 
     def start(
         self,

@@ -321,7 +321,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Words:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def words(*more: str, out: str = "run") -> list[str]:
-        start = ["run", "--engine", "vllm", "--model", NAME, "--bench", "demo"]
+        start = ["run", "--bench", "demo"]
+        for option, value in (("--engine", "vllm"), ("--model", NAME)):
+            start += [] if option in more else [option, value]
         start += ["--set", "bench_options.episodes=4", "--data", str(tmp_path / "demo"), "--out", str(tmp_path / out)]
         return [*start, "--set", f"vllm.command={FAKE}", "--set", "vllm.stop_timeout=0.2", *more]
 

@@ -89,7 +89,8 @@ def command(data: Path, server: MockServer, directory: Path, *more: str) -> list
     if "--resume" in more:
         return [*start, *more]
     options = [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
-    fixed = ["--model", MODEL, "--bench", "demo", "--data", str(data), "--base-url", server.base_url, "--concurrency", "2"]
+    fixed = ["--model", MODEL, "--bench", "demo", "--data", str(data), "--base-url", server.base_url]
+    fixed += [] if "--concurrency" in more else ["--concurrency", "2"]
     return [*start, *fixed, "--out", str(directory), *options, *more]
 
 
