@@ -12,8 +12,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from typing import Any, Literal, TypeAlias, TypeVar
+
+Result = TypeVar("Result")
 
 MOST = 1024
 """Upper limit of the requests in flight."""
@@ -213,3 +215,14 @@ class Slots:
             if not turn.done():
                 self._inside += 1
                 turn.set_result(None)
+
+
+async def as_they_end(work: Iterable[Coroutine[Any, Any, Result]]) -> AsyncIterator[Result]:
+    """The results of work that begins at once, in the order in which it ends; the rest is cancelled if the caller stops."""
+    pending = [asyncio.create_task(each) for each in work]
+    try:
+        for done in asyncio.as_completed(pending):
+            yield await done
+    finally:
+        for task in pending:
+            task.cancel()

@@ -19,7 +19,7 @@ from guieval.data.files import read_bytes, read_text
 from guieval.data.screenshots import read_screenshot
 from guieval.data.shipped import config_folder
 from guieval.data.yaml_text import read_yaml
-from guieval.engines.concurrency import AdaptiveConcurrency, Slots
+from guieval.engines.concurrency import AdaptiveConcurrency, Slots, as_they_end
 from guieval.errors import FatalEngineError, GuievalError, UsageError, first_problem, nearest
 from guieval.metrics.measured import Measured, share_of
 from guieval.models import Engine, ImageRef, Request
@@ -182,13 +182,8 @@ async def ask(
                 return JudgedTask(**about, verdict="no response", error=str(error))
         return JudgedTask(**about, verdict=judge.read(response.readable), response=response.in_full)
 
-    pending = [asyncio.create_task(one(case)) for case in chosen]
-    try:
-        for done in asyncio.as_completed(pending):
-            yield await done
-    finally:
-        for task in pending:
-            task.cancel()
+    async for judged in as_they_end(map(one, chosen)):
+        yield judged
 
 
 def _request(judge: Judge, run: Path, case: Case, sampling: Mapping[str, Any]) -> Request:

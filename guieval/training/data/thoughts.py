@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from guieval.data.files import read_text
 from guieval.data.screenshots import Screenshot, read_screenshot
-from guieval.engines.concurrency import START, AdaptiveConcurrency, Slots
+from guieval.engines.concurrency import START, AdaptiveConcurrency, Slots, as_they_end
 from guieval.errors import FatalEngineError, GuievalError, UsageError
 from guieval.history import HistoryEntry, reference_entry, reference_history
 from guieval.journal import RunFolder
@@ -179,13 +179,8 @@ async def write_thoughts(
                     break
             return written
 
-    pending = [asyncio.create_task(one(episode, index)) for episode, index in steps]
-    try:
-        for done in asyncio.as_completed(pending):
-            yield await done
-    finally:
-        for task in pending:
-            task.cancel()
+    async for written in as_they_end(one(episode, index) for episode, index in steps):
+        yield written
 
 
 class ServedThoughts:
