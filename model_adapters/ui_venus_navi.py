@@ -179,7 +179,7 @@ _ACTION_END = re.compile(r"</action>(?![\"'\\])")
 _UNCLOSED = re.compile(r"\w{1,40}\(\s*box\s*=\s*\([^()]*\)\Z")
 _UNQUOTED = re.compile(r"(\w{1,40}\(\s*\w{1,40}\s*=\s*)'([^'\"]*)\)")
 """A call whose text lacks its second quote, as the authors' readers take it; where the tag is closed, nothing was cut off."""
-_UNLABELLED = re.compile(r"^[ \t`*-]*+(?=[A-Za-z_]\w{0,40}\()", re.MULTILINE)
+UNLABELLED = re.compile(r"^[ \t`*-]*+(?=[A-Za-z_]\w{0,40}\()", re.MULTILINE)
 
 
 class _Turn(NamedTuple):
@@ -205,7 +205,7 @@ def _read_turn(text: str) -> _Turn:
         thought, rest = split_reasoning(rest, "<action>")
     _, tag, body = rest.partition("<action>")
     if not tag:
-        begins = _UNLABELLED.search(rest)
+        begins = UNLABELLED.search(rest)
         # a call in the middle of a sentence is talked about, not made, unless the closing tag says that it was
         body = rest[begins.start() :] if begins is not None else rest if closing is not None else ""
     body = body.strip()
