@@ -181,7 +181,7 @@ def test_benchmarks_are_pooled_and_each_has_its_row(world: World, guieval: Comma
     alone = report(guieval, world, judges=first)
     labels = world.labels(tmp_path / "labels.csv")
     once = report(guieval, world, "--labels", labels, judges=first)
-    given = ("consistency", study / "run", "--judges", study / "judge", "--pool", "--json")
+    given = ("study", "consistency", study / "run", "--judges", study / "judge", "--pool", "--json")
     found = json.loads(guieval(*given).out)
     whole, parts = found["contingency"], found["benchmarks"]
     assert list(parts) == ["demo", "other"] and parts["demo"] == parts["other"] == alone["contingency"]
