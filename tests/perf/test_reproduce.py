@@ -57,7 +57,7 @@ def checked(command: str) -> None:
             assert given[option] in names(), f"{option} {given[option]!r}: {command}"
     if name == "train plan" or name.removeprefix("train ") in KINDS:
         file = settings_file(given["config"], "training", "training")
-        kind = given.get("kind", name.removeprefix("train "))
+        kind = None if name == "train plan" else name.removeprefix("train ")
         config = read_config(file, given["override"] or (), kind=kind, data=given["data"])
         assert config.open_adapter() and parse_config(config.model_dump(exclude_unset=True))
     elif name == "run" and given.get("bench"):
