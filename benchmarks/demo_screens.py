@@ -2,7 +2,8 @@
 
 Portrait and landscape, smaller and larger than the limits of usual processors, a narrow strip, squares that an EXIF orientation
 turns, and phones with small text, which lossy encoding blurs. The icons are those of :mod:`guieval.playground.icons.screens`,
-the phones those of :mod:`guieval.playground.phone`. ``guieval audit-engine`` sends them. There is no published count to expect.
+the phones those of :mod:`guieval.playground.phone`. ``guieval dev audit-engine`` sends them.
+There is no published count to expect.
 """
 
 from __future__ import annotations
