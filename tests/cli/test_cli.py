@@ -10,9 +10,9 @@ import pytest
 from guieval.cli.models.new_adapter import adapter_source
 from guieval.journal import RunFolder
 from guieval.online.find import environments
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import list_benchmarks
 from guieval.scoring.score import evaluate_run
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL, command, reference
 from tests.command_line import CommandLine
 from tests.rows import every_row
@@ -109,7 +109,7 @@ def test_a_fault_in_an_adapter_names_its_line_and_stops_the_run_with_all_answers
 
 
 def test_options_reach_the_mock_server_and_mistakes_name_them(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each setting does, and how a server runs and ends, is tested in tests/testing/test_mock_server.py."""
+    """What each setting does, and how a server runs and ends, is tested in tests/playground/test_mock_server.py."""
     served: list[MockSettings] = []
     monkeypatch.setenv("MOCK_KEY", "mock-key")
     monkeypatch.setattr("guieval.cli.running.mock_server.serve", served.append)
