@@ -17,7 +17,6 @@ LARGER: dict[str, Tier] = {
     "browser": "ci",
     "cli/test_cli_plot.py": "ci",
     "cli/test_cli_audit_engine.py": "ci",
-    "cli/test_three_agents.py": "ci",
     "docs": "ci",
     "engines/apis": "ci",
     "engines/vllm/test_vllm_server.py": "ci",
