@@ -1,4 +1,5 @@
 """Studies of finished runs: decisions, reasoning-execution consistency, history mixing, data selection and scaling laws."""
 
-OFFERS: dict[str, dict[str, str]] = {}
+_COMMANDS = ("rollout", "mix", "decisions", "consistency", "correlate", "power", "judge", "select", "fit-scaling", "thoughts")
+OFFERS = {"commands": {f"study {name}": f"guieval.studies.commands.{name.replace('-', '_')}" for name in _COMMANDS}}
 """What is found by name (:mod:`guieval.wings`)."""

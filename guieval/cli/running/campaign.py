@@ -16,7 +16,6 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.running.perform import perform
-from guieval.cli.running.study import show_plan
 from guieval.cli.settings import RUN, Given, path_argument, path_option
 from guieval.cli.tables import echo, say, show
 from guieval.data.doctor.counts import counted
@@ -32,6 +31,7 @@ from guieval.running.estimate import Estimate, estimates, of_jobs, side_by_side,
 from guieval.running.execute import resolve_jobs
 from guieval.running.kinds import kind_of
 from guieval.settings.sampling import OPTIONS
+from guieval.training.commands.campaign import show_plan
 
 
 @RUN.options(
