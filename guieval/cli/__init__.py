@@ -42,7 +42,6 @@ COMMANDS = {
     **{"protocols": "guieval.cli.models.protocols", "doctor": "guieval.cli.data.doctor"},
     **{f"data {name}": f"guieval.cli.data.{name}" for name in ("download", "prepare", "record", "export")},
     "data sample-sets": "guieval.cli.data.sample_sets",
-    **{"dev check": "guieval.cli.models.check", "dev new-adapter": "guieval.cli.models.new_adapter"},
     **{"dev prompt": "guieval.cli.running.prompt", "dev scaffolds": "guieval.cli.models.scaffolds"},
     "dev help-config": "guieval.cli.running.help_config",
     **{"dev audit": "guieval.cli.models.audit", "dev audit-engine": "guieval.cli.models.audit_engine"},

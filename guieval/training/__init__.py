@@ -14,5 +14,13 @@ OFFERS = {
         "train export": "guieval.training.commands.export_training",
         "train probe-reward": "guieval.training.commands.probe_reward",
     },
+    "campaigns": {
+        "train": "guieval.training.trainings:Trainings",
+        "planned": "guieval.training.trainings:planned_trainings",
+        "trained": "guieval.training.trainings:trained",
+        "check": "guieval.training.study:check_trainings",
+        "plan": "guieval.training.commands.campaign:show_plan",
+        "results": "guieval.training.study_tables:study_table",
+    },
 }
 """What is found by name (:mod:`guieval.wings`)."""

@@ -19,6 +19,7 @@ from typing import Any
 from guieval.actions import Unsupported
 from guieval.data.screenshots import resolve
 from guieval.errors import ScreenshotError
+from guieval.history import in_words
 from guieval.journal.setup import describe
 from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import SCREENS, TrajectoryStep
@@ -28,7 +29,6 @@ from guieval.reports.trajectories.moving import Moving, write_moving
 from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.step import action_values, clipped
-from guieval.studies.consistency.tables import in_words
 
 SCRIPTS = (NODES, LOADING, THEME, DRAWN, Path(__file__).parent / "page.js")
 TEMPLATE = Path(__file__).parent / "page.html.jinja"

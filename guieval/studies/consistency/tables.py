@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from guieval.actions import Action, Unsupported
-from guieval.history import describe
+from guieval.history import describe, in_words
 from guieval.metrics import Measured
 from guieval.metrics.measured import mean_over_episodes
 from guieval.metrics.rounding import percentage
@@ -140,15 +139,6 @@ def step_lines(found: Consistency, *, as_csv: bool) -> str:
     stream = io.StringIO()
     write_records(stream, rows, list(rows[0]), as_csv=as_csv)
     return stream.getvalue()
-
-
-def in_words(action: Action | None) -> str:
-    """An execution in plain words."""
-    if action is None:
-        return "a reply without an action"
-    if isinstance(action, Unsupported):
-        return f"{action.name}, which is not an action of the unified space"
-    return describe(action)
 
 
 def decided(finding: Finding) -> str:
