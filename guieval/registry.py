@@ -34,7 +34,7 @@ BENCHMARKS_GROUP = "guieval.benchmarks"
 ADAPTERS_GROUP = "guieval.model_adapters"
 SCAFFOLDS_GROUP = "guieval.scaffolds"
 DATA = Path("data")
-"""Where ``guieval download`` puts data sets, below the working folder."""
+"""Where ``guieval data download`` puts data sets, below the working folder."""
 
 
 def module_names(package: str) -> list[str]:
@@ -98,7 +98,7 @@ def benchmark_class(name: str) -> type[ABCBenchmark]:
 
 
 def load_benchmark(name: str, data: Path | str | None = None, **options: Any) -> ABCBenchmark:
-    """Open a benchmark on its data folder: the authors' release, or the output of ``guieval prepare``.
+    """Open a benchmark on its data folder: the authors' release, or the output of ``guieval data prepare``.
 
     Without ``data`` it is the folder that :func:`downloaded` finds. Raises :class:`UsageError` that gives the nearest name, or
     the missing data and how to get it.
@@ -118,7 +118,7 @@ def load_benchmark(name: str, data: Path | str | None = None, **options: Any) ->
 
 
 def downloaded(name: str) -> Path | None:
-    """The folder ``data/NAME`` that ``guieval download`` makes, or that of the data set; ``None`` if there is neither."""
+    """The folder ``data/NAME`` that ``guieval data download`` makes, or that of the data set; ``None`` if there is neither."""
     kind = benchmarks().get(name)
     folders = [DATA / each for each in (name, kind.dataset) if each] if kind is not None and kind.needs_data else []
     return next((folder for folder in folders if folder.is_dir()), None)
@@ -219,7 +219,7 @@ def load_scaffold(name: str) -> Scaffold:
         return read_scaffold(Path(name))
     known = scaffolds()
     if name not in known:
-        raise UsageError(f"unknown scaffold {name!r}{nearest(name, known)}; `guieval scaffolds` lists them")
+        raise UsageError(f"unknown scaffold {name!r}{nearest(name, known)}; `guieval dev scaffolds` lists them")
     return known[name]
 
 

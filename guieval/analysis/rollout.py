@@ -1,4 +1,4 @@
-"""Rollouts as they are begun and resumed: :func:`guieval.rollout`, and what ``guieval rollout`` plans by the same rules."""
+"""Rollouts as they are begun and resumed: :func:`guieval.rollout`, and how ``guieval study rollout`` plans them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 from guieval.analysis.decisions.subset import get_subset
 from guieval.errors import UsageError
 from guieval.journal import new_directory, refuse_nested
-from guieval.journal.run_folders import is_rollout, part_over, rollouts_below
+from guieval.journal.run_folders import is_rollout, rollouts_below
 from guieval.registry import load_benchmark
 from guieval.running.api import begun_with, display_of, plain, run_all
 from guieval.running.config import run_file
@@ -95,7 +95,7 @@ def planned_rollouts(
 ) -> tuple[Path, list[PlannedRollout]]:
     """The rollout over each of several benchmarks, as :func:`planned_rollout` plans one, and the folder that holds them.
 
-    Each is in a subfolder with its benchmark's name; ``data`` and ``fixed_thoughts`` then name a folder with a part for each.
+    Each is in a subfolder with its benchmark's name; ``data`` and ``fixed_thoughts`` are then folders of that kind, too.
     """
     if resume is not None and not is_rollout(resume) and (begun := rollouts_below(resume)):
         if benches:
@@ -110,11 +110,8 @@ def planned_rollouts(
     folder = out or new_directory(*filter(None, [settings.get("model")]), *benches, "rollout")
     found = []
     for bench in benches:
-        own = {**settings, "bench": bench}
-        if "data" in own:
-            own["data"] = str(Path(own["data"]) / bench)
-        if "fixed_thoughts" in own:
-            own["fixed_thoughts"] = str(part_over(Path(own["fixed_thoughts"]), bench))
+        parts = {name: str(Path(settings[name]) / bench) for name in ("data", "fixed_thoughts") if name in settings}
+        own = {**settings, **parts, "bench": bench}
         found.append(planned_rollout(file, overrides, own, out=folder / bench, resume=resume, **how))
     return folder, found
 
@@ -133,7 +130,7 @@ def rollout(
     progress: bool | None = None,
     **settings: Unpack[RunSettings],
 ) -> tuple[Result, ...]:
-    """Draw many samples of every step in rounds of one seed each, as ``guieval rollout`` does; the result of each round.
+    """Draw many samples of every step in rounds of one seed each, as ``guieval study rollout`` does; the result of each round.
 
     ``config``, ``progress``, ``settings`` and what is raised are as in :func:`guieval.run`, and the other arguments are the
     options of the same names. ``guieval.open_run`` shows the rounds of the folder together.

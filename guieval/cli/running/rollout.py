@@ -1,4 +1,4 @@
-"""``guieval rollout``: many samples of every step, in rounds of one seed each."""
+"""``guieval study rollout``: many samples of every step, in rounds of one seed each."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def rollout(
         accept=accept_changes,
         quiet=quiet,
         root=directory,
-        resume=f"guieval rollout --resume {shlex.quote(str(directory))}" if len(planned) > 1 else None,
+        resume=f"guieval study rollout --resume {shlex.quote(str(directory))}" if len(planned) > 1 else None,
         first=begin,
         show=lambda results: _show(directory, results, json=json),
     )
@@ -129,4 +129,4 @@ def _show(directory: Path, results: list[Result], *, json: bool) -> None:
     else:
         show(Table("Rollout", columns("round", *counts, "exact executions (%)", spare=("no action",)), tuple(rows)))
     print_notes(results, rounds=True)
-    echo(f"decisions: guieval decisions {directory}{'' if rollouts == [directory] else ' --pool'}")
+    echo(f"decisions: guieval study decisions {directory}{'' if rollouts == [directory] else ' --pool'}")

@@ -136,9 +136,9 @@ def test_the_truth_of_a_scripted_policy_comes_back(tmp_path: Path, guieval: Comm
     truth = Truth(tmp_path / "truth.jsonl")
     out = tmp_path / "rollout"
     with serve(tmp_path / "truth.jsonl") as server:
-        done = guieval("rollout", *rolling(server, out), "--limit", "3", "--rounds", "2", "--samples", "64")
+        done = guieval("study", "rollout", *rolling(server, out), "--limit", "3", "--rounds", "2", "--samples", "64")
     assert done.code == 0, done
-    assert "all rounds" in done.out and f"guieval decisions {out}" in done.out
+    assert "all rounds" in done.out and f"guieval study decisions {out}" in done.out
     found = measure(read_executions(out), ClusterSettings(min_samples=1))
     steps, n = len(found), 128
     assert steps >= 15 and (found.n == n).all() and not found.failed.any()
@@ -165,7 +165,7 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
     out = tmp_path / "rollout"
     with serve(tmp_path / "truth.jsonl") as server:
         arguments = [*rolling(server, out), "--limit", "2", "--mode", "soeval", "--rounds", "3", "--samples", "4"]
-        assert guieval("rollout", *arguments).code == 0
+        assert guieval("study", "rollout", *arguments).code == 0
         whole = {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)}
         first, second, third = rounds_of(out)
         assert evaluate_run(first).summary.complete
@@ -175,14 +175,16 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
         shutil.rmtree(third)
         assert [each.complete for each in rollout(resume=out)] == [True] * 3
         assert {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)} == whole
-        assert "already holds" in guieval.sentence("rollout", *arguments)
-        assert "leave out --seeds" in guieval.sentence("rollout", "--resume", out, "--seeds", "1,2")
-        assert "it differs in" in guieval.sentence("rollout", "--resume", out, "--set", "sampling.temperature=0.2", "--quiet")
-    assert "holds no rollout" in guieval.sentence("rollout", "--resume", first)
+        assert "already holds" in guieval.sentence("study", "rollout", *arguments)
+        assert "leave out --seeds" in guieval.sentence("study", "rollout", "--resume", out, "--seeds", "1,2")
+        assert "it differs in" in guieval.sentence(
+            "study", "rollout", "--resume", out, "--set", "sampling.temperature=0.2", "--quiet"
+        )
+    assert "holds no rollout" in guieval.sentence("study", "rollout", "--resume", first)
     done = guieval("score", first)
     assert done.code == 0 and "pass@4" in done.out
     assert guieval("report", out, "--no-images").code == 0
-    asked = ("rollout", "--model", MODEL, "--bench", "demo")
+    asked = ("study", "rollout", "--model", MODEL, "--bench", "demo")
     assert "expected whole numbers" in guieval.sentence(*asked, "--seeds", "1,x")
     assert "leave out --limit" in guieval.sentence(*asked, "--limit", "1", "--preset", "guievalkit-table-17")
 
@@ -190,7 +192,7 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
 def test_several_benchmarks_are_a_rollout_each_and_are_resumed_together(
     tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their data are found where ``guieval download`` puts them, androidcontrol-low's in the folder of its data set."""
+    """Their data are found where ``guieval data download`` puts them, androidcontrol-low's in the folder of its data set."""
     monkeypatch.chdir(tmp_path)
     for name in ("androidcontrol", "aitz"):
         (tmp_path / "data" / name).mkdir(parents=True)
@@ -198,10 +200,10 @@ def test_several_benchmarks_are_a_rollout_each_and_are_resumed_together(
     out, drawn = tmp_path / "several", ("--model", MODEL, "--bench", "aitz", "--bench", "androidcontrol-low")
     with MockServer(MockSettings(policy="random", model=MODEL)) as server:
         how = ("--set", "sampling.temperature=1", "--rounds", "2", "--samples", "2", "--base-url", server.base_url, "--quiet")
-        assert "aitz is given twice" in guieval.sentence("rollout", *drawn, "--bench", "aitz", *how)
-        begun = guieval("rollout", *drawn, *how, "--preset", "guievalkit-table-17", "--out", out)
-        assert begun.code == 0 and "guieval decisions several --pool" in begun.out.replace(f"{tmp_path}/", "")
+        assert "aitz is given twice" in guieval.sentence("study", "rollout", *drawn, "--bench", "aitz", *how)
+        begun = guieval("study", "rollout", *drawn, *how, "--preset", "guievalkit-table-17", "--out", out)
+        assert begun.code == 0 and "guieval study decisions several --pool" in begun.out.replace(f"{tmp_path}/", "")
         shutil.rmtree(out / "aitz" / "seed-7779397")
-        assert "leave out --bench aitz" in guieval.sentence("rollout", "--resume", out, *drawn)
-        assert guieval("rollout", "--resume", out, "--quiet").out.count("seed-") == begun.out.count("seed-") == 4
+        assert "leave out --bench aitz" in guieval.sentence("study", "rollout", "--resume", out, *drawn)
+        assert guieval("study", "rollout", "--resume", out, "--quiet").out.count("seed-") == begun.out.count("seed-") == 4
     assert guieval("score", out).out.count("run:") == 4
