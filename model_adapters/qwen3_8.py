@@ -2,7 +2,7 @@
 
 Source: OSWorld's agent for Qwen3.7 and later (xlang-ai/OSWorld ``mm_agents/qwen/prompts.py``), read in a third party's port
 that calls itself verbatim: prompts, the conversation (up to 20 screenshots, of which the oldest ten are dropped at once) and
-999ths. The prompt calls the screen 1000x1000; option ``scale`` chooses that, and ``guieval audit`` shows which one fits.
+999ths. The prompt calls the screen 1000x1000; option ``scale`` chooses that, and ``guieval dev audit`` shows which one fits.
 
 No prompt for phones is published: option ``prompt: mobile`` is Qwen3-VL's, as in Qwen3.5's adapter, and so is the grounding
 query. The chat template opens the thought, so a response holds its end alone; words without a call after that end are the end

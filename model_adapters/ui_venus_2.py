@@ -5,7 +5,7 @@ Source: inclusionAI/UI-Venus@81945ac, ``models/mobile/mobile_example.py``, ``mod
 
 The chat template opens the thought, so a response holds its end alone. The authors leave thinking to the template, which
 thinks, on phones and computers, and turn it off on web pages and for grounding. All prompts say 0 to 999; the code divides by
-999 on computers and by 1000 elsewhere (option ``scale`` chooses one for all, and ``guieval audit`` shows which one fits).
+999 on computers and by 1000 elsewhere (option ``scale`` chooses one for all, and ``guieval dev audit`` shows which one fits).
 
 ``Swipe`` is a path on phones and a turn of the wheel on computers; ``Scroll`` on web pages names what comes into view. Of a
 ``Sequence`` the first call is scored, and all are carried out online. ``CallUser`` reports failure on computers and asks

@@ -4,7 +4,7 @@ Sources: inclusionAI/UI-Venus, branch UI-Venus-1.0, ``models/navigation/{utils,u
 frame, reading) and ``models/grounding/*`` (grounding prompts and layout of the sibling Ground checkpoints). Navi and Ground
 differ in their image limits, and so do 7B and 72B; the limits are options of the checkpoint, and the frame follows them.
 Ground-72B's script sets 3,110,400 to 48,000,000 pixels, but qwen-vl-utils resizes the image within its own limits first, so no
-image is larger than 12,845,056 pixels (``library_first``). ``guieval audit`` also tries the frame without that first resize.
+image is larger than 12,845,056 pixels (``library_first``). ``guieval dev audit`` also tries the frame without that resize.
 
 Not published, and taken from GUIEvalKit: a step instruction takes the goal's place; a past step without a thought has an empty
 one; ``Drag`` is a swipe. Assumed: a ``Scroll`` with only a word starts in the middle, and the word is the finger's direction,
