@@ -20,7 +20,6 @@ from guieval.errors import ScreenshotError
 from guieval.journal.setup import describe
 from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import SCREENS, TrajectoryStep
-from guieval.reports.consistency_tables import in_words
 from guieval.reports.console import Run, online_tables
 from guieval.reports.pages.kit import DRAWN, LOADING, MARKS, NODES, STYLE, THEME
 from guieval.reports.trajectories.moving import Moving, write_moving
@@ -28,6 +27,7 @@ from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Tr
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.pictures import link
 from guieval.reports.viewer.step import action_values, clipped
+from guieval.studies.consistency.tables import in_words
 
 SCRIPTS = (NODES, LOADING, THEME, DRAWN, Path(__file__).parent / "page.js")
 TEMPLATE = Path(__file__).parent / "page.html.jinja"
