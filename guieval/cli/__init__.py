@@ -125,6 +125,12 @@ class Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, args or ["--help"])
 
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)
+        assert option is not None
+        option.default = False  # in place of None, which Typer reads with pydantic
+        return option
+
     def list_commands(self, ctx: Any) -> list[str]:
         if self.group is None:
             return [name for names in PANELS.values() for name in names]

@@ -28,8 +28,7 @@ def decisions_section(directory: Path) -> dict[str, Any]:
     found = measure(read_executions(directory, unasked=unasked), ClusterSettings(), directory.resolve().name, unasked)
     if not found.measured.any():
         return {"tables": [], "notes": ["No step of this rollout was answered yet."]}
-    tables = [each for table in run_tables([found]) for each in shown(table)]
-    return {"tables": tables, "notes": [clean(note) for note in gaps(directory)]}
+    return {"tables": shown(*run_tables([found])), "notes": [clean(note) for note in gaps(directory)]}
 
 
 def decision_values(record: StepRecord, evaluators: Sequence[ActionEvaluator]) -> dict[str, Any]:
