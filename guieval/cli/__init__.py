@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Timer
 from typing import Annotated, Any, NoReturn
@@ -28,7 +29,7 @@ from typer.main import get_command
 from guieval.cli.tables import echo, say
 from guieval.data.files import read_text
 from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAway, UsageError, first_problem
-from guieval.wings import offers
+from guieval.wings import WINGS, offers
 
 STOPPED = 130
 """Exit code of a run that Ctrl-C ended, as shells have it."""
@@ -53,13 +54,14 @@ A module holds a function of its own name (another one is named behind a colon),
 imported when its command is called, since all of them together take a second.
 """
 
-GROUPS = {
+_GROUPS = {
     "data": "Get, convert and write data: benchmarks, recorded trajectories, predictions and results of other tools.",
     "study": "Study a model: many samples of a step, mixed histories, decisions, consistency, correlation, power, selection.",
     "train": "Train a model with TRL; plan, evaluate and export trainings.",
     "dev": "Extend and check: adapters, prompts, scaffolds, settings, audits, servers.",
 }
-"""The groups of commands, and what their commands do."""
+GROUPS = {group: does for group, does in _GROUPS.items() if any(name.startswith(f"{group} ") for name in COMMANDS)}
+"""The groups of commands, and what their commands do; one whose folder is deleted is not there."""
 
 PANELS = {
     "Runs": ("run", "runs", "campaign"),
@@ -169,6 +171,8 @@ def _no_command(word: str, parent: str) -> UsageError:
         return UsageError(f"there is no `{parent} {word}`: it is `guieval {places[word]}`")
     near = get_close_matches(word, places, 1)
     known = f"did you mean `guieval {places[near[0]]}`?" if near else f"`{parent} --help` lists them"
+    if absent := [wing for wing in WINGS if find_spec(f"guieval.{wing}") is None]:
+        known += f"; this copy of guieval lacks the folders {', '.join(absent)}"
     return UsageError(f"there is no `{parent} {word}`; {known}")
 
 

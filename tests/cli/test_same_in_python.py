@@ -23,6 +23,8 @@ AS_TEXT = {"seeds", "pair"}
 """Options whose values are numbers in Python, and texts with commas or colons on the command line."""
 ONLY_COMMANDS = {"parallel"}
 """Options that start further commands."""
+REPEATED = {("study rollout", "bench")}
+"""Options of a command that does one after the other what a call of the function does once."""
 SCALARS = {int, float, bool, Path, str}
 
 
@@ -60,7 +62,7 @@ def differences(command: str, function: str) -> Iterator[str]:
             continue
         if missing := {*ELSEWHERE.get(name, (name,))} - python.keys():
             yield f"guieval.{function} has no {', '.join(missing)}"
-        elif name not in {*ELSEWHERE, *AS_TEXT}:
+        elif name not in {*ELSEWHERE, *AS_TEXT} and (command, name) not in REPEATED:
             given, held = set(parts(kind)), set(parts(python[name]))
             if not given & held & SCALARS or (list in given) != (Sequence in held):
                 yield f"guieval {command} has --{name} {kind}, and guieval.{function} {name}: {python[name]}"
