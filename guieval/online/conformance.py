@@ -11,7 +11,7 @@ from guieval.actions import Click, Point, Stop, Wait
 from guieval.data.screenshots import picture
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.steps import Score
-from guieval.testing.conformance.finding import Finding, run_check
+from guieval.testing.conformance.finding import Violation, run_check
 
 TASKS = 3
 """How many tasks are begun: the first, the middle and the last one."""
@@ -19,7 +19,7 @@ SECONDS = 120.0
 """The most time for one check."""
 
 
-def check_environment(environment: ABCEnvironment) -> list[Finding]:
+def check_environment(environment: ABCEnvironment) -> list[Violation]:
     """The broken promises of an environment; starts devices and does a few steps on them."""
     checks: dict[str, Callable[[ABCEnvironment], Coroutine[Any, Any, None]]] = {
         "tasks": _tasks,

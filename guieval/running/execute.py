@@ -18,7 +18,7 @@ from guieval.errors import GuievalError
 from guieval.journal import is_run
 from guieval.metrics import Summary
 from guieval.metrics.of_run import Metrics, in_words
-from guieval.running.cluster import Cluster, absorb_shards, has_shards
+from guieval.running.cluster import RayCluster, absorb_shards, has_shards
 from guieval.running.costs import Spent
 from guieval.running.engine_choice import open_server
 from guieval.running.kinds import RunKind, kind_of
@@ -213,7 +213,7 @@ class Executor:
     def __init__(self, config: RunConfig, display: Display, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
         self._servers = Servers(display)
-        self._cluster = Cluster(config) if config.cluster.kind == "ray" else None
+        self._cluster = RayCluster(config) if config.cluster.kind == "ray" else None
         self._open = ExitStack()
         self._running: Runner | None = None
         self._stop_asked = threading.Event()
@@ -241,7 +241,7 @@ class Executor:
             absorb_shards(run, directory)
         if self._cluster is None and run.server is not None and Runner(run, directory).left():  # else loaded for nothing
             self._servers.use(run.server)
-        working: Runner | Cluster | None = self._cluster
+        working: Runner | RayCluster | None = self._cluster
         try:
             with self._telemetry.following(run, directory) as callbacks:
                 if self._cluster is not None:

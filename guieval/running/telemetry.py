@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from guieval.errors import UsageError
 from guieval.journal import METRICS
 from guieval.metrics import Summary
-from guieval.running.costs import Budget, Price, Spent, Tokens, amount, bill, find_price, read_prices
+from guieval.running.costs import CostLimit, Price, Spent, Tokens, amount, bill, find_price, read_prices
 from guieval.running.engine_choice import HOSTED, asks_a_model
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
@@ -43,7 +43,7 @@ class Telemetry:
         self._display = display
         self._runs = list(runs)
         self._tracked = tracked
-        self._budget: Budget | None = None
+        self._budget: CostLimit | None = None
         self._tracking: Tracking | None = None
         self._shown: RunDisplay | None = None
         self._warnings: list[str] = []
@@ -56,7 +56,7 @@ class Telemetry:
                 raise UsageError(
                     f"a budget needs the price of {_names(run)[0]!r}, and none is known; give it with --prices FILE"
                 )
-            self._budget = self._budget or Budget(limit, price)
+            self._budget = self._budget or CostLimit(limit, price)
 
     @contextmanager
     def following(self, run: ResolvedRun, directory: Path) -> Iterator[Callbacks]:

@@ -20,7 +20,7 @@ from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.journal import METRICS, RunFolder, has_records, write_atomically
 from guieval.journal.run_files import RecordedProtocol
 from guieval.metrics import RunSummary, Summary, TaskSummary, summary_of, summary_of_repeats
-from guieval.scoring.answered import Answered
+from guieval.scoring.answered import Scorable
 from guieval.scoring.matrix.answers import JudgedAnswers, judge_answers
 from guieval.scoring.recorded_run import recorded_answers
 
@@ -45,7 +45,7 @@ class Scored:
 
 
 def scored(answers: JudgedAnswers, choice: Choice | None = None, *, users: bool = True) -> Scored:
-    """The summary of answers that one protocol judged, over the steps of ``choice``; raises as :attr:`Answered.select`."""
+    """The summary of answers that one protocol judged, over the steps of ``choice``; raises as :attr:`Scorable.select`."""
     answered, choice, protocol = answers.answered, choice or Choice(), answers.evaluators[0].protocol
     part = answers.part(choice)
     return Scored(
@@ -60,10 +60,10 @@ def scored(answers: JudgedAnswers, choice: Choice | None = None, *, users: bool 
     )
 
 
-def evaluate_answers(answered: Answered, protocol: str | Protocol | None = None, *, choice: Choice | None = None) -> Scored:
+def evaluate_answers(answered: Scorable, protocol: str | Protocol | None = None, *, choice: Choice | None = None) -> Scored:
     """Score answers under ``protocol``, by its name or one of your own (default: theirs); ``choice`` restricts the steps.
 
-    Raises :class:`guieval.errors.UsageError` for an unknown protocol, and as :attr:`Answered.select` does.
+    Raises :class:`guieval.errors.UsageError` for an unknown protocol, and as :attr:`Scorable.select` does.
     """
     return scored(judge_answers(answered, None if protocol is None else [protocol]), choice)
 

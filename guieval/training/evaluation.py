@@ -118,7 +118,7 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
     """A callback for transformers' trainers that evaluates the weights and logs the metrics as ``eval/NAME``."""
     from transformers import TrainerCallback
 
-    class Callback(TrainerCallback):
+    class EvaluationCallback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if evaluator.at_start and not state.global_step:
                 self._evaluate(state.global_step)
@@ -148,7 +148,7 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
                 trainer.log({f"eval/{name}": value for name, value in result.items()})
                 trainer.model.train()
 
-    return Callback()
+    return EvaluationCallback()
 
 
 def lockstep_engine(trainer: Any, weights: Weights, seed: int) -> LockstepEngine:

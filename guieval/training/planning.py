@@ -22,7 +22,7 @@ from guieval.training.arguments import trainer_kind, trainer_values
 from guieval.training.building import Parts
 from guieval.training.config import OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
 from guieval.training.data.examples import Example
-from guieval.training.memory import GIB, Item, Method, ModelSize, Rows, Sharding, counted, items, peak
+from guieval.training.memory import GIB, MemoryPart, Method, ModelSize, Rows, Sharding, counted, items, peak
 from guieval.training.model_size import model_size
 from guieval.training.weights import checkpoint_of
 
@@ -47,7 +47,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchSizes:
     """Sizes over all processes: ``tasks`` (steps or episodes) with ``replies`` each are used for ``updates`` optimiser steps.
 
     ``epoch`` is the number of tasks of an epoch and ``steps`` its optimiser steps; ``total`` is the training's. ``None`` is
@@ -78,8 +78,8 @@ class Plan:
     launch: Launch
     size: ModelSize
     rows: Rows
-    parts: list[Item]
-    batch: Batch
+    parts: list[MemoryPart]
+    batch: BatchSizes
     vllm: VLLM | None
 
     @property
@@ -172,7 +172,7 @@ def _method(config: TrainingConfig, given: Callable[[str], Any], rows: Rows) -> 
     )
 
 
-def _batch(config: TrainingConfig, given: Callable[[str], Any], processes: int, epoch: int | None) -> Batch:
+def _batch(config: TrainingConfig, given: Callable[[str], Any], processes: int, epoch: int | None) -> BatchSizes:
     """TRL's counts: a batch of replies is used for several optimiser steps, and tasks that do not fill one are left out."""
     rows, accumulated = given("per_device_train_batch_size"), given("gradient_accumulation_steps")
     if isinstance(config, SFTTraining):
@@ -189,7 +189,7 @@ def _batch(config: TrainingConfig, given: Callable[[str], Any], processes: int, 
     total = given("max_steps")
     if total <= 0:
         total = None if steps is None else math.ceil(steps * given("num_train_epochs"))
-    return Batch(tasks, replies, updates, epoch, steps, total)
+    return BatchSizes(tasks, replies, updates, epoch, steps, total)
 
 
 def _examples(parts: Parts) -> tuple[int, Callable[[int], Example]]:

@@ -149,7 +149,7 @@ def _log_callback(file: Path, first: Mapping[str, float | None]) -> Any:
 
     metrics = {name: value for name, value in first.items() if value is not None}
 
-    class Callback(TrainerCallback):
+    class LogCallback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if not state.global_step:
                 self.on_log(args, state, control, metrics)
@@ -159,4 +159,4 @@ def _log_callback(file: Path, first: Mapping[str, float | None]) -> Any:
                 with file.open("a", encoding="utf-8") as stream:
                     stream.write(json.dumps({"step": state.global_step, **logs}, default=float) + "\n")
 
-    return Callback()
+    return LogCallback()

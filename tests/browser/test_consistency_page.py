@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from guieval.actions import Action, Stop
-from guieval.analysis.consistency.judging import Consistency, Failure, Finding, Judge, Majority, Trace
+from guieval.analysis.consistency.judging import Consistency, Failure, Finding, JudgeRun, Majority, Trace
 from guieval.analysis.decisions.clustering import ClusterSettings
 from guieval.reports.pages.consistency import consistency_page
 from tests.browser.conftest import assert_accessible, opened
@@ -35,7 +35,7 @@ def test_the_page_is_accessible_and_fits_a_phone(chromium: Browser, tmp_path: Pa
         trace(2, None, "invalid action", HOSTILE[-1]),
         trace(3, at(500, 500), None, "a thought"),
     )
-    judges = tuple(Judge(tmp_path, f"judge-{number}-{'x' * 40}", 4, 32, 0, 0) for number in range(3))
+    judges = tuple(JudgeRun(tmp_path, f"judge-{number}-{'x' * 40}", 4, 32, 0, 0) for number in range(3))
     found = Consistency(tmp_path, "a model", "guievalkit", ClusterSettings(), judges, traces, 0, 0)
     file = tmp_path / "page.html"
     file.write_text(consistency_page(found, tmp_path, 2), encoding="utf-8")

@@ -14,7 +14,7 @@ from transformers import TrainerCallback
 from guieval.training.building import Parts
 from guieval.training.config import TrainingConfig, parse_config
 from guieval.training.tiny.speed import fast_on_cpu
-from guieval.training.trainers.groups import Group
+from guieval.training.trainers.groups import TaskGroup
 from guieval.training.trainers.rows import Row
 
 
@@ -32,10 +32,10 @@ def gradient(config: TrainingConfig, rollouts: Sequence[Sequence[Row]]) -> dict[
     parts = Parts(config)
     trainer = parts.trainer()
 
-    def groups(indices: Sequence[int], first: int) -> list[Group]:
+    def groups(indices: Sequence[int], first: int) -> list[TaskGroup]:
         size, mine = trainer.num_generations, range(first, first + len(indices))
         return [
-            Group(True, tuple(row for place in range(start, start + size) if place in mine for row in rollouts[place]))
+            TaskGroup(True, tuple(row for place in range(start, start + size) if place in mine for row in rollouts[place]))
             for start in range(0, len(rollouts), size)
         ]
 

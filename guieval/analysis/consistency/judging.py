@@ -78,7 +78,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Judge:
+class JudgeRun:
     """A directory of executions under fixed thoughts; ``title`` is different for every judge.
 
     ``executions`` were measured at ``steps`` steps, ``without_decision`` of them hold no action of the unified space.
@@ -105,7 +105,7 @@ class Consistency:
     model: str
     protocol: str
     settings: ClusterSettings
-    judges: tuple[Judge, ...]
+    judges: tuple[JudgeRun, ...]
     traces: tuple[Trace, ...]
     without_thought: int
     not_judged: int
@@ -204,7 +204,7 @@ def read_consistency(
     for judge in judges:
         _check_judge(judge, directory, thoughts)
     decided: dict[StepKey, list[Majority | Abstention]] = {}
-    asked: list[Judge] = []
+    asked: list[JudgeRun] = []
     for place, (each, title) in enumerate(zip(judges, _titles(judges), strict=True)):
         steps = n = without = failed = 0
         for executions in read_executions(each):
@@ -213,7 +213,7 @@ def read_consistency(
             n += executions.n
             without += executions.unparseable + executions.unsupported
             failed += executions.failed
-        asked.append(Judge(each, title, steps, n, without, failed))
+        asked.append(JudgeRun(each, title, steps, n, without, failed))
     known = dict(labels or {})
     actual = {record.task.key: (record.task, record.sample.action) for record in answered(directory)}
     traces: list[Trace] = []

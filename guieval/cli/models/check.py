@@ -13,7 +13,7 @@ from guieval.errors import UsageError, nearest
 from guieval.online.conformance import check_environment
 from guieval.online.find import environments, load_environment
 from guieval.registry import list_adapters, list_benchmarks, list_models, load_model
-from guieval.testing.conformance import Finding, check_adapter, check_benchmarks, every_model
+from guieval.testing.conformance import Violation, check_adapter, check_benchmarks, every_model
 
 
 def check(
@@ -53,7 +53,7 @@ def _problems(count: int) -> str:
     return "1 problem" if count == 1 else f"{count:,} problems"
 
 
-def _checked(names: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Finding]]]:
+def _checked(names: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Violation]]]:
     loaders, checkpoints, families, places = list_benchmarks(), list_models(), list_adapters(), list(environments())
     known = [*loaders, *checkpoints, *families, *places]
     for name in names:

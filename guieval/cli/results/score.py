@@ -39,7 +39,7 @@ from guieval.reports.opened.metrics import score_metrics
 from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.records import apart, check_ending
 from guieval.running.resume.trust import resume_of
-from guieval.scoring.answered import Answered
+from guieval.scoring.answered import Scorable
 from guieval.scoring.matrix import ALL, JudgedAnswers, disagreements, judge_answers, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import scored, summary_of_run
@@ -86,7 +86,7 @@ def _several(protocols: list[str]) -> bool:
 
 
 def _print(
-    opened: Mapping[Path, Callable[[], Answered]],
+    opened: Mapping[Path, Callable[[], Scorable]],
     names: list[str],
     choice: Choice,
     by: list[str],

@@ -13,7 +13,7 @@ from guieval.running.config import settings_file
 
 if TYPE_CHECKING:
     from guieval.training.config import TrainingConfig
-    from guieval.training.planning import Batch, Plan
+    from guieval.training.planning import BatchSizes, Plan
 
 GIB = 1 << 30
 
@@ -57,7 +57,7 @@ def _show(plan: Plan) -> None:
     show(Table("memory of each process", columns("part", "GiB", "when", "how", keys=1), tuple(lines)))
 
 
-def _batch(batch: Batch, kind: str) -> str:
+def _batch(batch: BatchSizes, kind: str) -> str:
     tasks = f"{batch.tasks:,} {_tasks(kind, batch.tasks)}"
     if kind == "sft":
         return f"{tasks} an optimiser step"
@@ -67,7 +67,7 @@ def _batch(batch: Batch, kind: str) -> str:
     return f"{tasks} x {batch.replies} = {rollouts}, used for {batch.updates:g} {steps}"
 
 
-def _epoch(batch: Batch, kind: str) -> str:
+def _epoch(batch: BatchSizes, kind: str) -> str:
     if batch.epoch is None or batch.steps is None:
         known = "" if batch.total is None else f"; {batch.total:,} optimiser steps in all"
         return f"unknown without the data (give --data){known}"

@@ -38,7 +38,7 @@ from guieval.engines.http.chat_answers import (
     whole_answer,
 )
 from guieval.engines.http.chat_body import ChatBody
-from guieval.engines.http.connections import Answer, Connections
+from guieval.engines.http.connections import Connections, HttpResponse
 from guieval.engines.http.event_stream import MAX_STREAM_BYTES
 from guieval.engines.http.image_references import ImageReferences, Refusal, in_bytes
 from guieval.engines.http.patience import Patience
@@ -389,7 +389,7 @@ class OpenAIEngine:
             return b""
         return answer.data if answer.status == 200 else b""
 
-    async def _looked(self, server: Server, url: str) -> Answer:
+    async def _looked(self, server: Server, url: str) -> HttpResponse:
         headers = self._access(server)
         return await server.connections.exchange("GET", url + server.connections.query, headers, None, _PROBE_BYTES)
 

@@ -168,8 +168,8 @@ def import_predictions(
     if data is None and (map or format == OWN) and bench in benchmarks() and benchmarks()[bench].needs_data:
         raise UsageError(f"--bench {bench} needs --data, its data folder")
     if source.is_dir() or format in FOLDERS:
-        for_files = {"--map": map, "--bench": bench, "--data": data, "--model": model, "--protocol": protocol}
-        for_files |= {"--mode": mode != "offline", "--answered-only": answered_only}
+        for_files: dict[str, object] = {"--map": map, "--bench": bench, "--data": data, "--model": model}
+        for_files |= {"--protocol": protocol, "--mode": mode != "offline", "--answered-only": answered_only}
         for_files |= {"--skip-damaged": skip_damaged, "--anyway": anyway}
         given = [option for option, value in for_files.items() if value]
         return _of_folder(source, out, format, name, dict(bench_options or {}), given)

@@ -5,8 +5,8 @@ an engine of its own. The driver alone writes the run directory, so code that re
 Ray is imported where it is used: ``pip install 'guieval[cluster]'``.
 """
 
-from guieval.running.cluster.driver import Cluster
+from guieval.running.cluster.driver import RayCluster
 from guieval.running.cluster.merging import Merger, absorb_shards, has_shards
 from guieval.running.cluster.worker import Ended, News, Worker
 
-__all__ = ["Cluster", "Ended", "Merger", "News", "Worker", "absorb_shards", "has_shards"]
+__all__ = ["Ended", "Merger", "News", "RayCluster", "Worker", "absorb_shards", "has_shards"]

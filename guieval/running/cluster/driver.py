@@ -80,7 +80,7 @@ class _Member:
         return [*self.earlier_servers, *(named_for_all(stats, self.machine) for stats in self.news.servers)]
 
 
-class Cluster:
+class RayCluster:
     """Workers on a Ray cluster, for one run or several after another. A context manager.
 
     ``config`` says where the cluster is, how many workers there are to be and what one needs. Entering raises
@@ -96,7 +96,7 @@ class Cluster:
         self.broken_off: RunOutcome | None = None
         """What the run came to that the error ended which :meth:`execute` raised."""
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> RayCluster:
         self._ray = import_ray(alone=self._config.cluster.cluster_address == "local")
         self._connected_here = connect(self._ray, self._config.cluster.cluster_address)
         try:

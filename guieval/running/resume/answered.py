@@ -26,7 +26,7 @@ class DoneStep:
     verdict: Verdict
 
 
-class Answered:
+class EarlierRecords:
     """Reads the journal in ``directory`` once; the records themselves are read again when they are needed."""
 
     def __init__(self, run: ResolvedRun, directory: Path) -> None:

@@ -19,7 +19,7 @@ from guieval.running.kinds import kind_of
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Load, Progress
 from guieval.running.resolved import ResolvedRun
-from guieval.running.resume.answered import Answered
+from guieval.running.resume.answered import EarlierRecords
 from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.runner.image_cache import ImageLoader
@@ -40,7 +40,7 @@ class Session:
         run: ResolvedRun,
         journal: Journal,
         setups: SessionSetups,
-        answered: Answered,
+        answered: EarlierRecords,
         progress: Progress,
         *,
         on_progress: Callable[[Progress], None],

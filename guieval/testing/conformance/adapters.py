@@ -17,7 +17,7 @@ from guieval.history import HistoryEntry, reference_history
 from guieval.models import ABCModel, ModelConfig, ModelInput
 from guieval.steps import Setting, StepTaskModel
 from guieval.testing.conformance.examples import SIZES, example_actions, example_step
-from guieval.testing.conformance.finding import Finding, run_check
+from guieval.testing.conformance.finding import Violation, run_check
 from guieval.testing.conformance.published import published_responses_are_read
 
 SETTINGS: tuple[Setting, ...] = ("high", "low", "grounding")
@@ -36,7 +36,7 @@ GARBAGE = (
 """Replies that hold no action in any family's format."""
 
 
-def check_adapter(model: ABCModel, name: str | None = None) -> list[Finding]:
+def check_adapter(model: ABCModel, name: str | None = None) -> list[Violation]:
     """All violations of the contract by the adapter; empty if it conforms. ``name`` is its name in the findings."""
     checks: dict[str, Callable[[ABCModel], Iterator[str]]] = {
         "round trip": _round_trips,

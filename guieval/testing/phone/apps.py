@@ -8,7 +8,7 @@ from dataclasses import replace
 from guieval.testing.phone import transitions as do
 from guieval.testing.phone import widgets as ui
 from guieval.testing.phone import words
-from guieval.testing.phone.state import Choice, Effect, Item, Overlay, State, View, bind
+from guieval.testing.phone.state import DialogChoice, Effect, Item, Overlay, State, View, bind
 from guieval.testing.phone.widgets import Page, Widget
 
 SYMBOLS = {
@@ -46,8 +46,8 @@ def _matches(query: str, *texts: str) -> bool:
     return all(word in text for word in query.lower().split())
 
 
-def _menu_choice(label: str, *effects: Effect) -> Choice:
-    return Choice(label, (bind(do.close), *effects))
+def _menu_choice(label: str, *effects: Effect) -> DialogChoice:
+    return DialogChoice(label, (bind(do.close), *effects))
 
 
 def _confirm(question: str, text: str, yes: str, *effects: Effect) -> Effect:
@@ -82,7 +82,7 @@ def _setting(item: Item) -> Widget:
         on = "on" in item.flags
         return ui.row("settings", item, on=on, tap=(bind(do.mark, "settings", item.key, "on", not on),))
     choices = tuple(
-        Choice(option, (bind(do.choose, "settings", item.key, option), bind(do.close)), option == item.value)
+        DialogChoice(option, (bind(do.choose, "settings", item.key, option), bind(do.close)), option == item.value)
         for option in item.options
     )
     return ui.row("settings", item, item.value, tap=(bind(do.show, Overlay("options", item.title, choices)),))
@@ -111,7 +111,7 @@ def _note_row(note: Item) -> Widget:
     choices = (
         _menu_choice("Unpin" if pinned else "Pin to top", bind(do.mark, "notes", note.key, "pinned", not pinned)),
         _menu_choice("Share", bind(do.say, "No app can receive this note")),
-        Choice("Delete", (delete,)),
+        DialogChoice("Delete", (delete,)),
     )
     edit = bind(do.go, "edit", note.key, (("Title", note.title), ("Note", note.body)))
     first_line = note.body.partition("\n")[0]
@@ -276,7 +276,7 @@ def _chat_row(chat: Item) -> Widget:
     choices = (
         _menu_choice("Archive", archive, bind(do.say, "Conversation archived")),
         _menu_choice("Unmute" if muted else "Mute", bind(do.mark, "chats", chat.key, "muted", not muted)),
-        Choice("Delete", (_confirm("Delete this conversation?", "", "Delete", bind(do.remove, "chats", chat.key)),)),
+        DialogChoice("Delete", (_confirm("Delete this conversation?", "", "Delete", bind(do.remove, "chats", chat.key)),)),
     )
     return ui.row(
         "chats",
@@ -397,10 +397,10 @@ def _music_song(state: State, view: View) -> Page:
     return Page("Now playing", body, actions=(heart,))
 
 
-def _playlist_choice(song: Item, playlist: Item) -> Choice:
+def _playlist_choice(song: Item, playlist: Item) -> DialogChoice:
     flag = f"in {playlist.key}"
     add = bind(do.mark, "songs", song.key, flag, True)
-    return Choice(playlist.title, (add, bind(do.close), bind(do.say, f"Added to {playlist.title}")), flag in song.flags)
+    return DialogChoice(playlist.title, (add, bind(do.close), bind(do.say, f"Added to {playlist.title}")), flag in song.flags)
 
 
 def _unreachable(view: View) -> Page:

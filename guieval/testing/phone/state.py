@@ -92,7 +92,7 @@ Effects: TypeAlias = tuple[Effect, ...]
 
 
 @dataclass(frozen=True)
-class Choice:
+class DialogChoice:
     """One answer to a dialog or entry of a menu; ``chosen`` marks the current one in a list of options."""
 
     label: str
@@ -106,7 +106,7 @@ class Overlay:
 
     kind: Literal["dialog", "options", "sheet"]
     title: str
-    choices: tuple[Choice, ...]
+    choices: tuple[DialogChoice, ...]
     text: str = ""
 
 

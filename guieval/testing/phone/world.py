@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guieval.testing.phone import words
 from guieval.testing.phone.dice import Dice
-from guieval.testing.phone.state import Choice, Colour, Item, Overlay, Size, State, Style, bind
+from guieval.testing.phone.state import Colour, DialogChoice, Item, Overlay, Size, State, Style, bind
 from guieval.testing.phone.transitions import close, say
 
 APPS = ("Settings", "Notes", "Contacts", "Clock", "Shop", "Messages", "Mail", "Music")
@@ -83,7 +83,9 @@ def _popup(dice: Dice, app: str) -> Overlay:
             (f"What is new in {app}", "A fresh look, fewer taps and many small fixes.", "Show me", "There is more in the help"),
         )
     )
-    return Overlay("dialog", title, (Choice("Not now", (bind(close),)), Choice(yes, (bind(close), bind(say, answer)))), text)
+    return Overlay(
+        "dialog", title, (DialogChoice("Not now", (bind(close),)), DialogChoice(yes, (bind(close), bind(say, answer)))), text
+    )
 
 
 def _flag(name: str, on: bool) -> frozenset[str]:

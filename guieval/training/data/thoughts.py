@@ -108,7 +108,7 @@ def thoughts_of_runs(runs: Sequence[Path], scorer: ResponseScorer) -> list[Writt
 
 
 @dataclass
-class Asking:
+class ThoughtRequests:
     """Asks a model for thoughts. ``root`` is the folder of the screenshots, ``sampling`` the request parameters."""
 
     engine: Engine
@@ -145,7 +145,7 @@ class Asking:
 
 async def write_thoughts(
     steps: Sequence[tuple[Sequence[StepTaskModel], int]],
-    asking: Asking,
+    asking: ThoughtRequests,
     scorer: ResponseScorer,
     *,
     by: Writer,
@@ -225,7 +225,7 @@ class ServedThoughts:
 
     async def _ask(self, engine: Engine, task: StepTaskModel, root: Path) -> None:
         async with self._slots:
-            self._known[task.key] = await Asking(engine, root, self._settings.sampling).off_policy(task)
+            self._known[task.key] = await ThoughtRequests(engine, root, self._settings.sampling).off_policy(task)
 
     def _opened(self) -> OpenAIEngine:
         from guieval.engines.http.chat_completions import OpenAIEngine

@@ -19,7 +19,7 @@ AT_ONCE = 16
 SAMPLED = "sampling_per_token_logps"
 
 
-class Answer(NamedTuple):
+class SampledResponse(NamedTuple):
     """A reply and the row that trains it."""
 
     row: Row
@@ -47,7 +47,7 @@ class Answers:
         if trainer.use_vllm:
             trainer.vllm_generation.generate = self._watched(trainer.vllm_generation.generate)
 
-    def __call__(self, asked: Sequence[ModelInput]) -> list[Answer]:
+    def __call__(self, asked: Sequence[ModelInput]) -> list[SampledResponse]:
         """One answer per prompt; idle prompts fill up to the number of the other processes."""
         trainer = self._trainer
         count = len(asked)
@@ -58,14 +58,14 @@ class Answers:
         parts = [slice(start, start + step) for start in range(0, most, step)]
         if trainer.use_vllm:  # one request for all: vLLM batches by itself
             parts = [slice(0, most)] if most else []
-        answers: list[Answer] = []
+        answers: list[SampledResponse] = []
         for part in parts:
             prompts = self._read(messages[part], pictures[part])
             tokens, logps = self._generated(prompts)
             texts = trainer.processing_class.batch_decode(tokens, skip_special_tokens=True)
             sampled = [None] * len(tokens) if logps is None else logps
             rows = map(self._row, prompts, tokens, sampled)
-            answers += map(Answer, rows, texts)
+            answers += map(SampledResponse, rows, texts)
         return answers[:count]
 
     def filler(self) -> Row:

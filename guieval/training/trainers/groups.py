@@ -47,7 +47,7 @@ CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True)
-class Group:
+class TaskGroup:
     """All rollouts of one task in one draw: whether they differ enough, and the rows of this process's rollouts."""
 
     kept: bool
@@ -101,7 +101,7 @@ class GroupTrainer(GRPOTrainer):
         self._likelihoods = Likelihoods(self, self._pictures)
 
     @abstractmethod
-    def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
+    def _groups(self, indices: Sequence[int], first: int) -> list[TaskGroup]:
         """Generate and score rollouts of this process: ``indices`` of tasks, one per rollout, maybe none.
 
         ``first`` is the position of the first one among the rollouts of all processes; consecutive ``num_generations``
@@ -266,7 +266,7 @@ class GroupTrainer(GRPOTrainer):
         self._generated = (step, before[1] + 1 if before[0] == step else 0)
         return random.Random("/".join(map(str, (self.args.seed, *self._generated))))
 
-    def _drawn(self, indices: Sequence[int], dice: random.Random) -> list[Group]:
+    def _drawn(self, indices: Sequence[int], dice: random.Random) -> list[TaskGroup]:
         """The groups of TRL's batch that are kept, and as many others as are missing, if there are enough within the limit."""
         world, rank, size = self.accelerator.num_processes, self.accelerator.process_index, self.num_generations
         everywhere: list[int] = gather_object(list(indices))
@@ -274,7 +274,7 @@ class GroupTrainer(GRPOTrainer):
         most = wanted if self._sampling is None else wanted * self._sampling.most_draws
         seen = set(everywhere)
         first, drawn = rank * len(indices), 0
-        kept: list[Group] = []
+        kept: list[TaskGroup] = []
         while True:
             groups = self._groups(indices, first)
             drawn += len(groups)

@@ -35,7 +35,7 @@ from guieval.training.verl.rows import Place, read_place
 from guieval.training.verl.settings import GROUP, VerlSettings, read_settings
 
 
-class Answer(NamedTuple):
+class LoopResponse(NamedTuple):
     """A reply, and verl's output for it."""
 
     text: str
@@ -54,7 +54,7 @@ class PolicyLoop(AgentLoopBase):
         self._settings = read_settings(self.config)
         self._model = _adapter(self._settings.model_dump_json())
 
-    async def _ask(self, prompts: PromptBuilder, sampling: dict[str, Any], request: str, prepared: ModelInput) -> Answer:
+    async def _ask(self, prompts: PromptBuilder, sampling: dict[str, Any], request: str, prepared: ModelInput) -> LoopResponse:
         """The policy's sampled answer. All prompts of a session go to one server, which has their prefix in its cache."""
         self._check_template(prepared)
         running = asyncio.get_running_loop()
@@ -97,7 +97,7 @@ class PolicyLoop(AgentLoopBase):
             extra_fields={**generated.extra_fields, "turn_scores": [], "tool_rewards": []},
         )
         skip = bool(self._model.config.scaffold.sampling.get("skip_special_tokens", True))
-        return Answer(self.tokenizer.decode(generated.token_ids[:most], skip_special_tokens=skip), output)
+        return LoopResponse(self.tokenizer.decode(generated.token_ids[:most], skip_special_tokens=skip), output)
 
     def _check_template(self, prepared: ModelInput) -> None:
         """verl gives all prompts the same ``data.apply_chat_template_kwargs``; check that they are the model's."""
@@ -141,7 +141,7 @@ class GuiLoop(PolicyLoop):
         past = reference_history(place.episode.steps[:step]) if self._settings.history == "reference" else ()
         task = place.episode.steps[step]
         try:
-            answer: Answer = await asking(self._model.prepare_input(task, past))
+            answer: LoopResponse = await asking(self._model.prepare_input(task, past))
         except TooLong as error:
             raise UsageError(f"step {task.key}: {error}") from None
         scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
@@ -160,7 +160,7 @@ class GuiLoop(PolicyLoop):
                 if rollout.state == "patch":
                     rollout.patch(await self._thought(asking, task, past, place.root))
                     continue
-                answer: Answer = await asking(self._model.prepare_input(task, past))
+                answer: LoopResponse = await asking(self._model.prepare_input(task, past))
                 scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
                 rollout.tell(scored.sample, reward=scored.reward.total, payload=answer.output)
                 watched.append(self._watched(place, task, scored))
@@ -190,7 +190,7 @@ class GuiLoop(PolicyLoop):
         """The thought of a patch, the policy's own or another model's; it is not trained on."""
         if self._settings.rollout.patch == "off-policy":
             return await _off_policy(self._settings.rollout.model_dump_json())(task, root)
-        answer: Answer = await asking(on_policy_input(self._model, task, past))
+        answer: LoopResponse = await asking(on_policy_input(self._model, task, past))
         return read_thought(answer.text, model=self._model, task=task)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from guieval.engines import describe_endpoint
 from guieval.engines.http.chat_completions import OpenAIEngine
-from guieval.engines.http.connections import Answer, Connections
+from guieval.engines.http.connections import Connections, HttpResponse
 from guieval.engines.http.routing import HOMES, Router, Server
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Request, Response
@@ -316,12 +316,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> defaultdict[str, Counter[str]]:
     seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
     draw = random.Random(8)
 
-    async def answer(connections: Connections, method: str, url: str, headers: Mapping[str, str], *more: Any) -> Answer:
+    async def answer(connections: Connections, method: str, url: str, headers: Mapping[str, str], *more: Any) -> HttpResponse:
         if method == "GET":
-            return Answer(200, {}, b"{}")
+            return HttpResponse(200, {}, b"{}")
         seen[headers["X-Request-Id"].split("|")[2]][connections.url] += 1
         await asyncio.sleep(SECONDS[connections.url] * draw.lognormvariate(-0.18, 0.6))
-        return Answer(200, {}, b'{"choices": [{"message": {"content": "the answer"}}]}')
+        return HttpResponse(200, {}, b'{"choices": [{"message": {"content": "the answer"}}]}')
 
     monkeypatch.setattr(Connections, "exchange", answer)
     return seen
