@@ -118,10 +118,10 @@ class AndroidControlRelease(Release):
             raise example.error("episode_id", f"episode {name} is in no list of splits.json")
         if split not in self.wanted or done(EpisodeKey(self.kind.name, "", str(name))):
             return None
-        return _Reader(self, example, name, split).released()
+        return _RecordReader(self, example, name, split).released()
 
 
-class _Reader:
+class _RecordReader:
     """One record turned into an episode."""
 
     def __init__(self, release: AndroidControlRelease, example: TfExample, name: int, split: str) -> None:

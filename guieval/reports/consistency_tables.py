@@ -15,7 +15,7 @@ import numpy as np
 
 from guieval.actions import Action, Unsupported
 from guieval.analysis.consistency.contingency import Contingency
-from guieval.analysis.consistency.judging import Consistency, Finding, Majority, Trace, contingency, detection, failures
+from guieval.analysis.consistency.judging import Consistency, JudgeFinding, Majority, Trace, contingency, detection, failures
 from guieval.history import describe
 from guieval.metrics import Measured
 from guieval.metrics.measured import mean_over_episodes
@@ -129,7 +129,7 @@ def in_words(action: Action | None) -> str:
     return describe(action)
 
 
-def decided(finding: Finding) -> str:
+def decided(finding: JudgeFinding) -> str:
     """A decision in plain words, with its votes."""
     if isinstance(finding.decision, Majority):
         return f"{describe(finding.decision.prototype)} ({finding.decision.votes} of {finding.decision.of})"
@@ -141,7 +141,7 @@ def _cut(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 
-def _agreement(finding: Finding) -> float:
+def _agreement(finding: JudgeFinding) -> float:
     return finding.decision.votes / finding.decision.of if isinstance(finding.decision, Majority) else 0.0
 
 
@@ -164,7 +164,7 @@ def _votes(found: Consistency) -> Table:
     return Table("Judges", columns(*header), tuple(rows), tuple(notes), "judges")
 
 
-def _counts(findings: Sequence[Finding]) -> tuple[int, ...]:
+def _counts(findings: Sequence[JudgeFinding]) -> tuple[int, ...]:
     return tuple(sum(finding.consistent is kind for finding in findings) for kind in (True, False, None))
 
 

@@ -35,8 +35,7 @@ from guieval.analysis.decisions.sensitivity import (
     trends,
     turned_about,
 )
-from guieval.analysis.decisions.shifts import TRENDS, Shifts
-from guieval.analysis.decisions.shifts import Cell as ShiftCell
+from guieval.analysis.decisions.shifts import TRENDS, ShiftCell, Shifts
 from guieval.metrics import Measured
 from guieval.metrics.rounding import percentage
 from guieval.reports.tables.table import Cell, Number, Row, Table, bare, columns

@@ -152,7 +152,7 @@ def amount(value: float, currency: str) -> str:
     return f"{value:,.{digits}f} {currency}"
 
 
-class Spent(NamedTuple):
+class RunCost(NamedTuple):
     """What a run spent, and the price of its model, if one is known."""
 
     tokens: Tokens

@@ -23,7 +23,7 @@ from guieval.running.config import parse
 from guieval.running.engine_choice import Answering
 from guieval.running.kinds import kind_of, kind_of_mode
 from guieval.running.resolve import resolve
-from guieval.running.resolved import Parts
+from guieval.running.resolved import GivenParts
 from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.training.checkpoints import keep_until
@@ -49,7 +49,7 @@ class Evaluator:
         benchmark, _ = kind_of(given).open(placed, model.config.scaffold)
         # a round waits for every task in flight, so each must have its device
         at_once = min(engine.capacity, benchmark.most_at_once or engine.capacity)
-        parts = Parts(benchmark, model, Answering(engine, at_once))
+        parts = GivenParts(benchmark, model, Answering(engine, at_once))
         self._run = resolve(run_config(config, evaluation, at_once), parts=parts)  # an unknown split is found now
 
     def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float] | None:

@@ -20,7 +20,7 @@ from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.journal import refuse_nested, write_atomically
 from guieval.running.trainings import FINAL, HOURS, checkpoints
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.checkpoints import (
     completion_callback,
     discard_after,
@@ -56,7 +56,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     out = Path(config.out)
     step, checkpoint = last_checkpoint(out) if resume else (0, None)
     _check_folder(config, out, resume=resume)
-    parts = Parts(config)
+    parts = TrainerParts(config)
     check_memory(parts)
     trainer = parts.trainer()
     trainer.add_callback(sharding_callback(trainer))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from guieval.actions import Action, Stop
-from guieval.analysis.consistency.judging import Consistency, Failure, Finding, JudgeRun, Majority, Trace
+from guieval.analysis.consistency.judging import Consistency, Failure, JudgeFinding, JudgeRun, Majority, Trace
 from guieval.analysis.decisions.clustering import ClusterSettings
 from guieval.reports.pages.consistency import consistency_page
 from tests.browser.conftest import assert_accessible, opened
@@ -22,7 +22,7 @@ LONG = "The button is at the bottom of the screen. " * 60
 
 
 def trace(step: int, action: Action | None, failure: Failure | None, thought: str) -> Trace:
-    found = Finding(Majority((at(500, 500),), (8,), 3, 3), failure is None, failure)
+    found = JudgeFinding(Majority((at(500, 500),), (8,), 3, 3), failure is None, failure)
     return Trace(task(step=step, length=4, instruction=thought), thought, action, failure is None, (found,) * 3, found)
 
 

@@ -52,7 +52,7 @@ class Majority:
 
 
 @dataclass(frozen=True)
-class Finding:
+class JudgeFinding:
     """The verdict of one judge, or of all together, on one execution; ``consistent`` is ``None`` if it is undecided."""
 
     decision: Majority | Abstention
@@ -72,8 +72,8 @@ class Trace:
     thought: str
     action: Action | None
     exact: bool
-    judges: tuple[Finding, ...]
-    joint: Finding
+    judges: tuple[JudgeFinding, ...]
+    joint: JudgeFinding
     human: bool | None = None
 
 
@@ -158,16 +158,16 @@ def consensus(majorities: Sequence[Majority | Abstention], settings: ClusterSett
     return _elected(Counter(meant), [(action, count) for action, count, _ in drawn], [meant[judge] for _, _, judge in drawn])
 
 
-def find(decision: Majority | Abstention, action: Action | None, settings: ClusterSettings) -> Finding:
+def find(decision: Majority | Abstention, action: Action | None, settings: ClusterSettings) -> JudgeFinding:
     """Whether an execution belongs to a decision, and if not, how it fails."""
     if action is None or isinstance(action, Unsupported):
-        return Finding(decision, False, "invalid action")
+        return JudgeFinding(decision, False, "invalid action")
     if not isinstance(decision, Majority):
-        return Finding(decision, None, None)
+        return JudgeFinding(decision, None, None)
     labels = cluster([*decision.actions, action], [*decision.counts, 1], replace(settings, min_samples=1)).tolist()
     if labels[-1] in labels[:-1]:
-        return Finding(decision, True, None)
-    return Finding(decision, False, "action target" if action.type == decision.prototype.type else "action type")
+        return JudgeFinding(decision, True, None)
+    return JudgeFinding(decision, False, "action target" if action.type == decision.prototype.type else "action type")
 
 
 def judged(

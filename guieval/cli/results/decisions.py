@@ -15,7 +15,7 @@ from guieval.analysis.decisions.measures import PUBLISHED, DecisionColumns, Thre
 from guieval.analysis.decisions.points import METRICS
 from guieval.analysis.decisions.seeds import progress_by_seed
 from guieval.analysis.decisions.sensitivity import sensitivity
-from guieval.analysis.decisions.shifts import Cell, Shifts, shift
+from guieval.analysis.decisions.shifts import ShiftCell, Shifts, shift
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, say, write_tables
@@ -133,7 +133,7 @@ def _tables(
     measured: Sequence[DecisionColumns],
     shifts: Sequence[Shifts],
     protocol: str | None,
-    listed: Cell | None,
+    listed: ShiftCell | None,
 ) -> list[Table]:
     """The tables of the runs, of their shifts, and of the steps of the ``listed`` cell."""
     tables = run_tables(measured)
@@ -149,8 +149,8 @@ def _tables(
     return tables
 
 
-def _cell(cell: str, against: Path | None) -> Cell:
-    listed = Cell.of(cell)
+def _cell(cell: str, against: Path | None) -> ShiftCell:
+    listed = ShiftCell.of(cell)
     if against is None:
         raise UsageError(f"--cell {cell} is a cell of a shift; name the baseline with --against")
     return listed

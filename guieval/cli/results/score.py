@@ -112,7 +112,7 @@ def _print(
         raise typer.Exit(1)
 
 
-class _Shown(NamedTuple):
+class _ShownScore(NamedTuple):
     """Whether steps are unmeasured, and the values to print as JSON (empty without --json)."""
 
     incomplete: bool
@@ -121,27 +121,27 @@ class _Shown(NamedTuple):
 
 def _print_tasks(
     answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, several: bool, json: bool
-) -> _Shown:
+) -> _ShownScore:
     if by or file is not None:
         raise UsageError("an online run is scored by its environment: leave out --by and --disagreements")
     summary = scored(answers, choice).summary
     if not json:
         show(*online_tables([(task_heading(RunFolder(place)), summary)]))
-    return _Shown(summary.state != "finished", report_json(summary))
+    return _ShownScore(summary.state != "finished", report_json(summary))
 
 
 def _print_steps(
     answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, several: bool, json: bool
-) -> _Shown:
+) -> _ShownScore:
     if several:
         return _print_matrix(answers, choice, by, file, json=json)
     return _print_one(answers, choice, by, json=json)
 
 
-_PRINT: Mapping[Kind, Callable[..., _Shown]] = {"steps": _print_steps, "tasks": _print_tasks}
+_PRINT: Mapping[Kind, Callable[..., _ShownScore]] = {"steps": _print_steps, "tasks": _print_tasks}
 
 
-def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _Shown:
+def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _ShownScore:
     metrics, columns = score_metrics(answers, choice), answers.columns(choice)
     run = Run(metrics.label, metrics.summary)
     breakdowns = [breakdown_table(columns, metrics.protocol, name) for name in by]
@@ -166,10 +166,12 @@ def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: b
             say(f"scaffold: {answers.answered.scaffold}")
         for text in metrics.overlays:
             say(f"overlay:  {text}")
-    return _Shown(metrics.state != "finished", values)
+    return _ShownScore(metrics.state != "finished", values)
 
 
-def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagreements: Path | None, *, json: bool) -> _Shown:
+def _print_matrix(
+    answers: JudgedAnswers, choice: Choice, by: list[str], disagreements: Path | None, *, json: bool
+) -> _ShownScore:
     if disagreements is not None:
         check_ending(disagreements)
     placed = on_own_sets(answers, choice)
@@ -191,7 +193,7 @@ def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagre
             say(f"overlay:  {text}")
     if disagreements is not None:
         _write_disagreements(disagreements, answers, choice, err=json)
-    return _Shown(bool(unmeasured_lines(placed)), values)
+    return _ShownScore(bool(unmeasured_lines(placed)), values)
 
 
 def _write_disagreements(file: Path, answers: JudgedAnswers, choice: Choice, *, err: bool) -> None:

@@ -22,12 +22,12 @@ def print_plan(
     config: TrainingConfig, accelerate: Path | None, processes: int | None, gpu_memory: float | None, *, json: bool
 ) -> None:
     """Print the plan. Raises :class:`UsageError` if the training does not fit into the GPUs, after printing why."""
-    from guieval.training.building import Parts
+    from guieval.training.building import TrainerParts
     from guieval.training.planning import make_plan, read_launch
 
     file = None if accelerate is None else settings_file(accelerate, "training/accelerate", "accelerate configuration")
     launch = read_launch(file, processes, None if gpu_memory is None else gpu_memory * GIB)
-    plan = make_plan(Parts(config), launch)
+    plan = make_plan(TrainerParts(config), launch)
     if json:
         print_json(_plain(plan))
     else:

@@ -21,7 +21,7 @@ from guieval.errors import EnvironmentFailure, UsageError, nearest
 from guieval.online.contract import ABCDevice, EnvironmentTask, Observation
 from guieval.online.servers.pixels import pixel
 from guieval.online.servers.server_device import ServedEnvironment, ServerDevice
-from guieval.online.servers.service import Servers, Service, look_up
+from guieval.online.servers.service import DeviceServers, Service, look_up
 from guieval.steps import SEVERAL, Score
 
 NAME = "the AndroidWorld server"
@@ -79,7 +79,7 @@ class AndroidWorld(ServedEnvironment):
         at_least(1, max_steps=1 if max_steps is None else max_steps)
         at_least(0, combinations=combinations)
         seconds(60, settle=settle, wait=wait)
-        self.servers = Servers(url, self.name, EXAMPLE)
+        self.servers = DeviceServers(url, self.name, EXAMPLE)
         self.settle, self.wait = settle, wait
         self.max_steps, self.combinations = max_steps, combinations
         self.suite_seed, self.family = suite_seed, family

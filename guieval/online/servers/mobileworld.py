@@ -19,7 +19,7 @@ from guieval.online.contract import ABCDevice, EnvironmentTask, Observation
 from guieval.online.servers.androidworld import android_action
 from guieval.online.servers.pixels import pixel
 from guieval.online.servers.server_device import ServedEnvironment, ServerDevice
-from guieval.online.servers.service import Servers, Service, look_up
+from guieval.online.servers.service import DeviceServers, Service, look_up
 from guieval.steps import SEVERAL, Score
 
 NAME = "the MobileWorld server"
@@ -45,7 +45,7 @@ class MobileWorld(ServedEnvironment):
     def __init__(self, *, url: str = "", max_steps: int = 50, device: str = "emulator-5554", wait: float = 1.0) -> None:
         at_least(1, max_steps=max_steps)
         seconds(60, wait=wait)
-        self.servers = Servers(url, self.name, EXAMPLE)
+        self.servers = DeviceServers(url, self.name, EXAMPLE)
         self.max_steps, self.device, self.wait = max_steps, device, wait
 
     @property

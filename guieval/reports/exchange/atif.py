@@ -70,13 +70,13 @@ class ObservationResult(_Part):
     content: str | tuple[ContentPart, ...]
 
 
-class Observation(_Part):
+class ActionResults(_Part):
     """The results of a step's actions."""
 
     results: tuple[ObservationResult, ...]
 
 
-class Metrics(_Part):
+class StepMetrics(_Part):
     """Tokens of all ``llm_call_count`` responses of a step."""
 
     prompt_tokens: int | None = None
@@ -91,8 +91,8 @@ class Step(_Part):
     message: str | tuple[ContentPart, ...]
     reasoning_content: str | None = None
     tool_calls: tuple[ToolCall, ...] | None = None
-    observation: Observation | None = None
-    metrics: Metrics | None = None
+    observation: ActionResults | None = None
+    metrics: StepMetrics | None = None
     llm_call_count: int | None = None
     extra: dict[str, Any] | None = None
 
@@ -131,7 +131,7 @@ def _of_task(record: Any) -> Any:
     return earlier(record) if isinstance(record, dict) else record
 
 
-class RunPart(_Part):
+class RecordedRun(_Part):
     """The run in a file's ``extra``: the task's place in the plan, the manifest, and the record of the outcome.
 
     ``record`` has the sample of this repetition alone; it is ``None`` for a trajectory that was not finished.
@@ -189,7 +189,7 @@ def _document(run: Exported, each: Trajectory, record: TaskRecord | None, place:
     ]
     outcome = each.outcome
     judged: dict[str, Any] = {} if outcome is None else outcome.score.model_dump(mode="json")
-    again = RunPart(
+    again = RecordedRun(
         key=each.key,
         repetition=each.repetition,
         place=place,
@@ -245,20 +245,22 @@ def _step(each: Trajectory, place: int, images: bool) -> Step:
         reasoning_content=step.reasoning,
         tool_calls=calls or None,
         observation=_observation(each, place, calls, images),
-        metrics=None if (paid := total_usage(step.responses)) is None else Metrics(**paid.model_dump()),
+        metrics=None if (paid := total_usage(step.responses)) is None else StepMetrics(**paid.model_dump()),
         llm_call_count=len(step.responses),
         extra=step.model_dump(mode="json", exclude=ELSEWHERE if step.other_usage else {*ELSEWHERE, "usage"}, exclude_none=True),
     )
 
 
-def _observation(each: Trajectory, place: int, calls: tuple[ToolCall, ...], images: bool) -> Observation:
+def _observation(each: Trajectory, place: int, calls: tuple[ToolCall, ...], images: bool) -> ActionResults:
     """The result of the last action: the screenshot that the next step saw, or the last one."""
     following = None if each.outcome is None else each.outcome.screenshot
     if place + 1 < len(each.steps):
         following = each.steps[place + 1].screenshot
     words = "carried out" if each.steps[place].executed else "not carried out"
     content = _with_screen(words, following if images else None)
-    return Observation(results=(ObservationResult(source_call_id=calls[-1].tool_call_id if calls else None, content=content),))
+    return ActionResults(
+        results=(ObservationResult(source_call_id=calls[-1].tool_call_id if calls else None, content=content),)
+    )
 
 
 def _totals(each: Trajectory, steps: int) -> FinalMetrics:

@@ -40,7 +40,7 @@ from guieval.reports.exchange.atif_reading import ReadTrajectories, make_run
 from guieval.reports.exchange.osworld import is_osworld, osworld_tasks, write_trajectories
 from guieval.reports.exchange.predictions import FORMATS, Predictions, detect_format, get_format, read_predictions
 from guieval.reports.exchange.predictions.predicted import Predicted, PredictedTask
-from guieval.reports.exchange.webarena_verified.judge import PACKAGE, Judge, outcome_of, version_of
+from guieval.reports.exchange.webarena_verified.judge import PACKAGE, WebArenaJudge, outcome_of, version_of
 from guieval.running.kinds import RunKind, kind_of_mode
 from guieval.running.resume.identity import digest
 from guieval.scoring.score import evaluate_run, store_summary
@@ -87,7 +87,7 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _ImportedRun:
     """What is written: records over a plan, and the parts of the manifest that the source decides."""
 
     benchmark: str
@@ -110,7 +110,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _File:
+class _GivenFile:
     """A file of answers, what tables call the ``model`` that gave them, how they count, and the benchmark that is named."""
 
     file: Path
@@ -182,7 +182,9 @@ def import_predictions(
     )
     if not anyway:
         read.refuse_other_labels(source)
-    given_file = _File(source, named, mode, protocol, reader, choice, answered_only, bench, opened, data, bench_options or {})
+    given_file = _GivenFile(
+        source, named, mode, protocol, reader, choice, answered_only, bench, opened, data, bench_options or {}
+    )
     return replace(_write(out, _of_file(given_file, read)), read=read)
 
 
@@ -194,7 +196,7 @@ def _check_places(source: Path, out: Path) -> None:
     refuse_nested(out)
 
 
-def _of_file(given: _File, read: Predictions) -> _Run:
+def _of_file(given: _GivenFile, read: Predictions) -> _ImportedRun:
     run = _of_tasks(given, read) if read.tasks else _of_steps(given, read)
     about = RecordedImport(
         format=read.format,
@@ -207,12 +209,12 @@ def _of_file(given: _File, read: Predictions) -> _Run:
     return replace(run, imported=about, written=given.file.stat().st_mtime)
 
 
-def _of_tasks(given: _File, read: Predictions) -> _Run:
+def _of_tasks(given: _GivenFile, read: Predictions) -> _ImportedRun:
     keys = dict.fromkeys(task.task.episode_key for task in read.tasks)
     return _tasks_run(given.model, read.tasks, list(keys), RecordedImport(format="", source=given.file.name))
 
 
-def _of_steps(given: _File, read: Predictions) -> _Run:
+def _of_steps(given: _GivenFile, read: Predictions) -> _ImportedRun:
     """Answers to one benchmark's steps: over all of that benchmark's if its data are there, else over the file's own."""
     benchmark = _benchmark_of(given.file, read, given.bench)
     rows, notes, left_out = [row for row in read.rows if row.benchmark in (benchmark, "")], [], 0
@@ -312,7 +314,7 @@ def _notes(read: Predictions, file: Path) -> Iterator[str]:
         )
 
 
-def _of_benchmark(given: _File, benchmark: ABCBenchmark, rows: Iterable[Predicted]) -> _Run:
+def _of_benchmark(given: _GivenFile, benchmark: ABCBenchmark, rows: Iterable[Predicted]) -> _ImportedRun:
     """Answers to a benchmark's steps, all of which count, or those of the choice; a step without an answer is missing."""
     refs = {ref.key: ref for ref in benchmark.index()}
     by_episode: dict[EpisodeKey, dict[int, Predicted]] = {}
@@ -341,7 +343,7 @@ def _of_benchmark(given: _File, benchmark: ABCBenchmark, rows: Iterable[Predicte
     content = read_content(chosen.refs, chosen.plan, benchmark.load)
     outside = sum(index not in chosen.plan.get(key, ()) for key, steps in by_episode.items() for index in steps)
     notes = [f"{counted(outside, 'answer')} to other steps than those chosen left out"] if outside else []
-    return _Run(
+    return _ImportedRun(
         benchmark.name,
         given.model,
         found.name,
@@ -373,7 +375,7 @@ def _answered_only(chosen: Selection, answered: Mapping[EpisodeKey, Container[in
     )
 
 
-def _by_itself(given: _File, name: str, rows: Sequence[Predicted]) -> _Run:
+def _by_itself(given: _GivenFile, name: str, rows: Sequence[Predicted]) -> _ImportedRun:
     """Answers with the steps that their own rows describe; nothing else is known, so nothing else counts."""
     file, reader = given.file, given.reader
     tasks: dict[StepKey, tuple[StepTaskModel, Predicted]] = {}
@@ -401,7 +403,7 @@ def _by_itself(given: _File, name: str, rows: Sequence[Predicted]) -> _Run:
     evaluator = ActionEvaluator(found)
     types = {key: {index: step.action.type for index, step in steps.items()} for key, steps in by_episode.items()}
     edition = Edition.of(first.dataset, labels_of(task for task, _ in tasks.values()))
-    return _Run(
+    return _ImportedRun(
         name,
         given.model,
         found.name,
@@ -457,8 +459,8 @@ def _of_folder(
         run = _tasks_run(name or found[0].place.parent.parent.name, tasks, keys, about)
         run = replace(run, also=lambda directory: write_trajectories(found, directory), written=source.stat().st_mtime)
         return _write(out, run)
-    check_options(Judge, options, f"the format {chosen!r}")
-    rows = list(Judge(**options).rows(source))
+    check_options(WebArenaJudge, options, f"the format {chosen!r}")
+    rows = list(WebArenaJudge(**options).rows(source))
     outcomes = [outcome_of(row) for row in rows]
     keys = [each.task.episode_key if isinstance(each, PredictedTask) else each for each in outcomes]
     version = version_of(rows)
@@ -481,7 +483,7 @@ def _folder_format(folder: Path) -> str:
     )
 
 
-def _tasks_run(model: str, tasks: Sequence[PredictedTask], keys: Sequence[EpisodeKey], about: RecordedImport) -> _Run:
+def _tasks_run(model: str, tasks: Sequence[PredictedTask], keys: Sequence[EpisodeKey], about: RecordedImport) -> _ImportedRun:
     """Outcomes of tasks in an environment; a planned task without one is missing."""
 
     def records() -> Iterator[Record]:
@@ -495,12 +497,12 @@ def _tasks_run(model: str, tasks: Sequence[PredictedTask], keys: Sequence[Episod
         raise UsageError(f"the file holds outcomes of several environments ({', '.join(sorted(names))}); keep the rows of one")
     text = f"the {len(keys):,} tasks of {about.source}"
     chosen = Selection([EpisodeRef(key, 1) for key in keys], {key: range(1) for key in keys}, "", text)
-    return _Run(
+    return _ImportedRun(
         next(iter(names)), model, ENVIRONMENT.name, "online", chosen.plan, records(), about, chosen.refs, selection=chosen
     )
 
 
-def _manifest(run: _Run) -> dict[str, Any]:
+def _manifest(run: _ImportedRun) -> dict[str, Any]:
     protocol = get_protocol(run.protocol)
     reader = run.reader
     model: dict[str, Any] = {} if reader is None else reader.config.model_dump(mode="json", exclude={"scaffold"})
@@ -538,7 +540,7 @@ def _manifest(run: _Run) -> dict[str, Any]:
     }
 
 
-def _write(out: Path, run: _Run) -> Imported:
+def _write(out: Path, run: _ImportedRun) -> Imported:
     """Write the run directory; it is there when it is whole, and not before."""
     answered: Counter[bool] = Counter()
     try:

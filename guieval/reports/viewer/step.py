@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, scroll_path
-from guieval.analysis.decisions.clustering import DEFAULTS, Cluster, decide
+from guieval.analysis.decisions.clustering import DEFAULTS, DecisionCluster, decide
 from guieval.analysis.decisions.executions import pooled
 from guieval.evaluation import ActionEvaluator, ClickRule, StepRules
 from guieval.evaluation.rules import polygon_of
@@ -103,7 +103,7 @@ def decision_values(record: StepRecord, evaluators: Sequence[ActionEvaluator]) -
 
 
 def _cluster_values(
-    cluster: Cluster, actions: Sequence[Action | None], counts: Sequence[int], exact: Sequence[Sequence[bool]]
+    cluster: DecisionCluster, actions: Sequence[Action | None], counts: Sequence[int], exact: Sequence[Sequence[bool]]
 ) -> dict[str, Any]:
     members = cluster.members.tolist()
     points: list[list[float]] = []

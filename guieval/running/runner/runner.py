@@ -14,7 +14,7 @@ from pathlib import Path
 
 from guieval.errors import AdapterFault, DataError, FatalEngineError, ServersAway
 from guieval.running.outcome import RunOutcome
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.answered import EarlierRecords
 from guieval.running.resume.changes import check_directory, open_journal
@@ -36,8 +36,8 @@ class Runner:
         run: ResolvedRun,
         directory: Path,
         *,
-        on_progress: Callable[[Progress], None] = lambda progress: None,
-        halt: Callable[[Progress], str | None] = lambda progress: None,
+        on_progress: Callable[[RunProgress], None] = lambda progress: None,
+        halt: Callable[[RunProgress], str | None] = lambda progress: None,
     ) -> None:
         self.run = run
         self.directory = directory

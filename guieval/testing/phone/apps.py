@@ -8,7 +8,7 @@ from dataclasses import replace
 from guieval.testing.phone import transitions as do
 from guieval.testing.phone import widgets as ui
 from guieval.testing.phone import words
-from guieval.testing.phone.state import DialogChoice, Effect, Item, Overlay, State, View, bind
+from guieval.testing.phone.state import DialogChoice, Effect, Item, Modal, State, View, bind
 from guieval.testing.phone.widgets import Page, Widget
 
 SYMBOLS = {
@@ -51,7 +51,7 @@ def _menu_choice(label: str, *effects: Effect) -> DialogChoice:
 
 
 def _confirm(question: str, text: str, yes: str, *effects: Effect) -> Effect:
-    return bind(do.show, Overlay("dialog", question, (_menu_choice("Cancel"), _menu_choice(yes, *effects)), text))
+    return bind(do.show, Modal("dialog", question, (_menu_choice("Cancel"), _menu_choice(yes, *effects)), text))
 
 
 def _settings_main(state: State, view: View) -> Page:
@@ -85,7 +85,7 @@ def _setting(item: Item) -> Widget:
         DialogChoice(option, (bind(do.choose, "settings", item.key, option), bind(do.close)), option == item.value)
         for option in item.options
     )
-    return ui.row("settings", item, item.value, tap=(bind(do.show, Overlay("options", item.title, choices)),))
+    return ui.row("settings", item, item.value, tap=(bind(do.show, Modal("options", item.title, choices)),))
 
 
 def _settings_about(state: State, view: View) -> Page:
@@ -115,7 +115,7 @@ def _note_row(note: Item) -> Widget:
     )
     edit = bind(do.go, "edit", note.key, (("Title", note.title), ("Note", note.body)))
     first_line = note.body.partition("\n")[0]
-    menu = Overlay("sheet", note.title, choices)
+    menu = Modal("sheet", note.title, choices)
     return ui.row("notes", note, first_line, symbol="pin" if pinned else "", tap=(edit,), hold=menu)
 
 
@@ -193,7 +193,7 @@ def _alarm(alarm: Item) -> Widget:
     on = "on" in alarm.flags
     flip = bind(do.mark, "alarms", alarm.key, "on", not on)
     delete = _menu_choice("Delete", bind(do.remove, "alarms", alarm.key), bind(do.say, "Alarm deleted"))
-    menu = Overlay("sheet", f"Alarm {alarm.title}", (_menu_choice("Turn off" if on else "Turn on", flip), delete))
+    menu = Modal("sheet", f"Alarm {alarm.title}", (_menu_choice("Turn off" if on else "Turn on", flip), delete))
     return ui.row("alarms", alarm, ", ".join(filter(None, (alarm.detail, alarm.group))), on=on, tap=(flip,), hold=menu)
 
 
@@ -285,7 +285,7 @@ def _chat_row(chat: Item) -> Widget:
         page="chat",
         trailing="Muted" if muted else "",
         symbol=f"avatar:{chat.title}",
-        hold=Overlay("sheet", chat.title, choices),
+        hold=Modal("sheet", chat.title, choices),
     )
 
 
@@ -392,7 +392,7 @@ def _music_song(state: State, view: View) -> Page:
         Widget("art", symbol="music"),
         Widget("big", label=song.title, detail=song.detail),
         ui.button("button:play", "Pause" if playing else "Play", play),
-        ui.button("button:add", "Add to playlist", bind(do.show, Overlay("options", "Choose a playlist", choices))),
+        ui.button("button:add", "Add to playlist", bind(do.show, Modal("options", "Choose a playlist", choices))),
     )
     return Page("Now playing", body, actions=(heart,))
 

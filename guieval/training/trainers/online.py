@@ -29,7 +29,7 @@ from guieval.training.config import JudgeReward
 from guieval.training.data.environment_tasks import SCREENS
 from guieval.training.trainers.groups import CHECKPOINT, Batch, GroupTrainer, TaskGroup
 from guieval.training.trainers.grpo import deviation
-from guieval.training.trainers.rows import Row
+from guieval.training.trainers.rows import CompletedPrompt
 
 
 class OnlineTrainer(GroupTrainer):
@@ -81,7 +81,7 @@ class OnlineTrainer(GroupTrainer):
         for start in range(0, len(everywhere), size):
             members = [each for each in everywhere[start : start + size] if each is not None]
             here = range(max(start, first), min(start + size, first + len(rollouts)))
-            rows: list[Row] = [
+            rows: list[CompletedPrompt] = [
                 replace(row, advantage=value)
                 for place in here
                 for row, value in zip(rollouts[place - first].payloads if values[place] else [], values[place], strict=True)

@@ -20,7 +20,7 @@ from guieval.rewards.response import ResponseScorer
 from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
 from guieval.steps import Episode, StepTaskModel
 from guieval.training.trainers.groups import GroupTrainer, TaskGroup
-from guieval.training.trainers.rows import Row
+from guieval.training.trainers.rows import CompletedPrompt
 
 
 class SemiOnlineTrainer(GroupTrainer):
@@ -116,7 +116,7 @@ class SemiOnlineTrainer(GroupTrainer):
         )
 
 
-def _worth(step: RolloutStep, advantage: float) -> Row:
-    row: Row = step.payload
+def _worth(step: RolloutStep, advantage: float) -> CompletedPrompt:
+    row: CompletedPrompt = step.payload
     failed = step.sample.outcome.verdict == "infrastructure_failure"
     return replace(row, advantage=advantage, counts=row.counts and not failed)

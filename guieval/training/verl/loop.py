@@ -31,7 +31,7 @@ from guieval.training.data.examples import PromptBuilder, images_of
 from guieval.training.data.thoughts import ServedThoughts, read_thoughts_file
 from guieval.training.reward_watch import RewardWatch, Sum
 from guieval.training.verl.records import RowRecord
-from guieval.training.verl.rows import Place, read_place
+from guieval.training.verl.rows import RowTask, read_place
 from guieval.training.verl.settings import GROUP, VerlSettings, read_settings
 
 
@@ -137,7 +137,7 @@ class GuiLoop(PolicyLoop):
             return await self._one_step(asking, place, place.step)
         return await self._episode(asking, place, str(row.get("uid")), int(row.get("session_id") or 0))
 
-    async def _one_step(self, asking: Any, place: Place, step: int) -> AgentLoopOutput:
+    async def _one_step(self, asking: Any, place: RowTask, step: int) -> AgentLoopOutput:
         past = reference_history(place.episode.steps[:step]) if self._settings.history == "reference" else ()
         task = place.episode.steps[step]
         try:
@@ -149,7 +149,7 @@ class GuiLoop(PolicyLoop):
         answer.output.extra_fields["reward_extra_info"] = {"score": scored.reward.total, **metrics(scored)}
         return answer.output
 
-    async def _episode(self, asking: Any, place: Place, uid: str, session: int) -> list[AgentLoopOutput]:
+    async def _episode(self, asking: Any, place: RowTask, uid: str, session: int) -> list[AgentLoopOutput]:
         policy = NO_PATCH if place.validation else self._settings.rollout.policy()
         rollout = SemiOnlineRollout(place.episode, policy, counted=place.counted)
         watched: list[Mapping[str, Sum]] = []
@@ -177,7 +177,7 @@ class GuiLoop(PolicyLoop):
         _score(outputs[-1], rollout, len(place.counted), cut=cut)
         return outputs
 
-    def _watched(self, place: Place, task: StepTaskModel, scored: ScoredResponse) -> Mapping[str, Sum]:
+    def _watched(self, place: RowTask, task: StepTaskModel, scored: ScoredResponse) -> Mapping[str, Sum]:
         """The sums of one reply for the watch over the reward, which the trainer adds up."""
         if self._settings.reward_watch is None or place.validation:
             return {}

@@ -13,7 +13,7 @@ import pytest
 
 from guieval.actions import Action, ActionSpace, Wait
 from guieval.analysis.consistency.human_labels import read_human_labels
-from guieval.analysis.consistency.judging import Consistency, Finding, Trace
+from guieval.analysis.consistency.judging import Consistency, JudgeFinding, Trace
 from guieval.analysis.decisions.clustering import ClusterSettings
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError, UsageError
@@ -243,7 +243,7 @@ def test_ids_that_a_spreadsheet_would_run_come_back_as_they_were(tmp_path: Path)
 
 def test_a_thought_cannot_command_the_terminal() -> None:
     thought = "I look\x1b[2J there\x07.\n\x9b31mThen\x00 I tap"
-    trace = Trace(step(Wait()), thought, None, False, (), Finding("no decision", False, "invalid action"), None)
+    trace = Trace(step(Wait()), thought, None, False, (), JudgeFinding("no decision", False, "invalid action"), None)
     found = Consistency(Path("run"), "m", "p", ClusterSettings(), (), (trace,), 0, 0)
     table = example_table(found, 1)
     shown = " ".join(" ".join(line.plain for line in rendered(table, 1000)).split())

@@ -16,7 +16,7 @@ import pytest
 from guieval.engines import describe_endpoint
 from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.http.connections import Connections, HttpResponse
-from guieval.engines.http.routing import HOMES, Router, Server
+from guieval.engines.http.routing import HOMES, RoutedServer, Router
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Request, Response
 from guieval.settings import Server as ServerSettings
@@ -38,24 +38,24 @@ class Routed:
         self.clock = Clock()
         self.well: dict[str, bool] = dict.fromkeys(names, True)
         self.checks: list[str] = []
-        servers = [Server(Connections(name, trust_env=False, verify_tls=True)) for name in names]
+        servers = [RoutedServer(Connections(name, trust_env=False, verify_tls=True)) for name in names]
         self.router = Router(servers, self._check, backoff=1.0, max_backoff=8.0, clock=self.clock)
         self.servers = {server.url: server for server in servers}
 
-    async def _check(self, server: Server) -> bool:
+    async def _check(self, server: RoutedServer) -> bool:
         self.checks.append(server.url)
         return self.well[server.url]
 
-    def send(self, key: str | None = None, avoid: Server | None = None) -> Server:
+    def send(self, key: str | None = None, avoid: RoutedServer | None = None) -> RoutedServer:
         server = self.router.pick(key, avoid=avoid)
         self.router.sent(server)
         return server
 
-    def answer(self, server: Server, seconds: float = 1.0) -> None:
+    def answer(self, server: RoutedServer, seconds: float = 1.0) -> None:
         self.router.answered(server, seconds, None)
         self.router.over(server)
 
-    def fail(self, server: Server, *, gone: bool = False, busy: bool = False) -> None:
+    def fail(self, server: RoutedServer, *, gone: bool = False, busy: bool = False) -> None:
         self.router.failed(server, gone=gone, busy=busy)
         self.router.over(server)
 

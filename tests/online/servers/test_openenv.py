@@ -24,8 +24,8 @@ from guieval.online import ABCDevice, EnvironmentTask, Observation
 from guieval.online.conformance import check_environment
 from guieval.online.phone import PhoneEnvironment
 from guieval.online.servers.openenv import OpenEnv
-from guieval.online.servers.openenv_server import Server
-from guieval.online.servers.openenv_session import Session
+from guieval.online.servers.openenv_server import EnvironmentServer
+from guieval.online.servers.openenv_session import EnvironmentSession
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
 from tests.online.deadlines import SECONDS, Deadlines
@@ -39,12 +39,12 @@ from tests.waiting import PATIENCE
 CLICK = {"type": "CLICK", "point": [500, 500]}
 
 
-def session(environment: PhoneEnvironment | None = None, timeout: float = 30.0) -> Session:
+def session(environment: PhoneEnvironment | None = None, timeout: float = 30.0) -> EnvironmentSession:
     environment = environment or PhoneEnvironment(episodes=3)
-    return Session(environment, environment.tasks(), timeout)
+    return EnvironmentSession(environment, environment.tasks(), timeout)
 
 
-def talk(speaker: Session, *messages: Any) -> list[Any]:
+def talk(speaker: EnvironmentSession, *messages: Any) -> list[Any]:
     """The answers to messages, given as objects or as text."""
 
     async def printed() -> list[Any]:
@@ -164,7 +164,7 @@ def test_a_broken_device_is_replaced_by_a_reset(frail: type[Frail], hangs: bool,
 
 
 def served(environment: PhoneEnvironment, **options: Any) -> InThread:
-    return InThread(Server(environment, **options).app())
+    return InThread(EnvironmentServer(environment, **options).app())
 
 
 @pytest.mark.parametrize("number", [0, 3, 7])

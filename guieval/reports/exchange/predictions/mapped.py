@@ -20,7 +20,7 @@ from guieval.parsing import clicked
 from guieval.parsing.points import is_numbers, numbers
 from guieval.reports.exchange.predictions.grounding import RowLayout
 from guieval.reports.exchange.predictions.predicted import Format, ReadRow, Rows
-from guieval.reports.exchange.predictions.rows import Row
+from guieval.reports.exchange.predictions.rows import PredictionRow
 from guieval.steps import StepTaskModel
 
 FIELDS: Mapping[str, str] = {
@@ -144,7 +144,7 @@ def _covering(values: Iterable[Any]) -> Size:
     return math.ceil(sides[0]), math.ceil(sides[1])
 
 
-def _mapped(row: Row, mapping: Mapping[str, str], layout: RowLayout) -> Row:
+def _mapped(row: PredictionRow, mapping: Mapping[str, str], layout: RowLayout) -> PredictionRow:
     """The row with nested fields under dotted names, and with numbers that its cells hold as text."""
     values = _flat(row.values)
     if "x" in mapping:
@@ -156,7 +156,7 @@ def _mapped(row: Row, mapping: Mapping[str, str], layout: RowLayout) -> Row:
     for field in (layout.image, layout.prompt):
         if field and isinstance(values.get(field), int | float):
             values[field] = str(values[field])
-    return Row(values, row.where)
+    return PredictionRow(values, row.where)
 
 
 def _numbers(text: str) -> Any:
