@@ -16,7 +16,7 @@ import yaml
 
 from guieval.metrics.rounding import alike
 from guieval.registry import model_config
-from guieval.reports.leaderboards.published_results import ResultTable, Row, get_results
+from guieval.reports.leaderboards.published_results import PublishedModel, ResultTable, get_results
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproduce.md"
 TABLES = Path(__file__).with_suffix(".yaml")
@@ -29,9 +29,9 @@ page with it, and gives every command to the command line's parser. None of thes
 needs GPUs, the weights and the data. [reproduced.md](reproduced.md) lists scores that were reproduced from published replies.
 
 `DATA/NAME` is the folder of a benchmark's data (`guieval benchmarks NAME` lists its source); evaluations read it from the
-default folder (`guieval download NAME`), or with `--data DIR`. A training on several machines is started on each of them, with
-`--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number of processes
-is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
+default folder (`guieval data download NAME`), or with `--data DIR`. A training on several machines is started on each of them,
+with `--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number of
+processes is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
 ([environments.md](environments.md)), or of the model that writes thoughts. A budget of `null` is the papers' ∞. A command that
 occurs in several rows is run once. A table or figure of many trainings is one campaign ([campaigns.md](campaigns.md)), which
 trains, evaluates, and prints its numbers next to the printed ones; `--dry-run` lists what it does. `guieval leaderboard runs/*`
@@ -139,7 +139,7 @@ class _Run(NamedTuple):
     arguments: str
 
 
-def _of_row(section: Mapping[str, Any], table: ResultTable, row: Row) -> tuple[str, str, str]:
+def _of_row(section: Mapping[str, Any], table: ResultTable, row: PublishedModel) -> tuple[str, str, str]:
     """Commands, GPU hours and differences of a published row."""
     own = section.get("rows", {}).get(row.title, {})
     given = {column.name for column, value in zip(table.columns, row.values, strict=True) if value is not None}
@@ -174,7 +174,7 @@ def _runs(section: Mapping[str, Any], table: ResultTable) -> list[_Run]:
     ]
 
 
-def _run(run: _Run, model: str, weights: str, label: str, row: Row) -> str:
+def _run(run: _Run, model: str, weights: str, label: str, row: PublishedModel) -> str:
     thinking = {True: " --thinking", False: " --no-thinking", None: ""}[row.thinking]
     engine = " --engine vllm" if model_config(model, None).hf_id else ""  # a hosted model has a server of its own
     out = f"runs/{label}{thinking.replace(' --', '-')}-{run.name}"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from guieval.data.doctor.counts import counted
 from guieval.metrics import Measured, RunSummary, Summary
-from guieval.metrics.breakdown import Cell as Scores
+from guieval.metrics.breakdown import BreakdownCell as Scores
 from guieval.metrics.columns import ENDS
 from guieval.metrics.leading import denominators
 from guieval.metrics.repeats import Repeated

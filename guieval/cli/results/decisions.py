@@ -1,4 +1,4 @@
-"""``guieval decisions``: how diverse and stable a model's decisions are, and how they shift between runs."""
+"""``guieval study decisions``: how diverse and stable a model's decisions are, and how they shift between runs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FIGURES = {
     "diversity": "how diversity is distributed, Figure 7",
     "trade-off": "diversity and stability, Figure 8",
 }
-INSTEAD = "draw samples of recorded steps with `guieval rollout`; `guieval score` gives the pass@n of an online run"
+INSTEAD = "draw samples of recorded steps with `guieval study rollout`; `guieval score` gives the pass@n of an online run"
 """What to do with a run of tasks, whose decisions cannot be measured."""
 AGAINST = ("shift", "trade-off")
 """The figures that need a baseline."""

@@ -21,7 +21,7 @@ from guieval.journal.earlier_tasks import earlier
 from guieval.journal.setup import UNKNOWN
 from guieval.reports.exchange.exported import Exported, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun
-from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory, read_online
+from guieval.reports.trajectories.reading import OnlineTrajectories, RecordedTrajectory, read_online
 from guieval.steps import EpisodeKey, TaskRecord, total_usage
 
 ENDING = ".trajectory.json"
@@ -165,7 +165,7 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
     return written
 
 
-def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, Trajectory, TaskRecord | None]]:
+def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, RecordedTrajectory, TaskRecord | None]]:
     """The number of each task with each of its repetitions and the record with its sample alone, if it has one."""
     for place, key in enumerate(trajectories.run.planned.plan):
         record = trajectories.run.task(key)
@@ -175,13 +175,13 @@ def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, Traje
             yield place, each, record.model_copy(update={"samples": sample}) if record is not None and sample else None
 
 
-def _file_name(each: Trajectory) -> str:
+def _file_name(each: RecordedTrajectory) -> str:
     task = "-".join(filter(None, each.key[1:]))
     digest = "" if slug(task) == task else f"-{sha256(task.encode('utf-8', 'replace')).hexdigest()[:8]}"
     return f"{slug(task)}{digest}-{each.repetition}"
 
 
-def _document(run: Exported, each: Trajectory, record: TaskRecord | None, place: int, images: bool) -> Document:
+def _document(run: Exported, each: RecordedTrajectory, record: TaskRecord | None, place: int, images: bool) -> Document:
     screen = each.steps[0].screenshot if images and each.steps else None
     steps = [
         Step(step_id=1, source="user", message=_with_screen(each.goal, screen)),
@@ -228,7 +228,7 @@ def _image(screenshot: str) -> ContentPart:
     return ContentPart(type="image", source=ImageSource(media_type=kind, path=f"{IMAGES}/{Path(screenshot).name}"))
 
 
-def _step(each: Trajectory, place: int, images: bool) -> Step:
+def _step(each: RecordedTrajectory, place: int, images: bool) -> Step:
     step = each.steps[place]
     calls = tuple(
         ToolCall(
@@ -251,7 +251,7 @@ def _step(each: Trajectory, place: int, images: bool) -> Step:
     )
 
 
-def _observation(each: Trajectory, place: int, calls: tuple[ToolCall, ...], images: bool) -> ActionResults:
+def _observation(each: RecordedTrajectory, place: int, calls: tuple[ToolCall, ...], images: bool) -> ActionResults:
     """The result of the last action: the screenshot that the next step saw, or the last one."""
     following = None if each.outcome is None else each.outcome.screenshot
     if place + 1 < len(each.steps):
@@ -263,20 +263,20 @@ def _observation(each: Trajectory, place: int, calls: tuple[ToolCall, ...], imag
     )
 
 
-def _totals(each: Trajectory, steps: int) -> FinalMetrics:
+def _totals(each: RecordedTrajectory, steps: int) -> FinalMetrics:
     counts = token_counts([usage for step in each.steps for usage in step.responses]) or {}
     return FinalMetrics(
         total_prompt_tokens=counts.get("input_tokens"), total_completion_tokens=counts.get("output_tokens"), total_steps=steps
     )
 
 
-def _screens(each: Trajectory) -> Iterator[str]:
+def _screens(each: RecordedTrajectory) -> Iterator[str]:
     yield from (step.screenshot for step in each.steps)
     if each.outcome is not None and each.outcome.screenshot is not None:
         yield each.outcome.screenshot
 
 
-def _copied(directory: Path, folder: Path, each: Trajectory) -> Iterator[Path]:
+def _copied(directory: Path, folder: Path, each: RecordedTrajectory) -> Iterator[Path]:
     (folder / IMAGES).mkdir(exist_ok=True)
     for name in dict.fromkeys(_screens(each)):
         try:

@@ -13,7 +13,7 @@ from guieval.reports.notes import read_notes
 from guieval.reports.pages.kit import page
 from guieval.reports.server import comparing, overview
 from guieval.reports.server.library import Library
-from guieval.reports.server.messages import HTML, SCRIPT, Answer, as_json, page_part
+from guieval.reports.server.messages import HTML, SCRIPT, PageResponse, as_json, page_part
 from guieval.reports.server.overview import RunPart
 from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
 from guieval.reports.server.steps import StepPages
@@ -42,7 +42,7 @@ class RunPages:
         plan = self._library.kept("plan", name, lambda directory: RunFolder(rounds_of(directory)[0]).plan)
         return key.step_index in plan.get(EpisodeKey(*key[:3]), ())
 
-    def answer(self, names: Sequence[str], rest: Sequence[str]) -> Answer | None:
+    def answer(self, names: Sequence[str], rest: Sequence[str]) -> PageResponse | None:
         """The answer to a request below ``runs/NAMES``; :class:`UsageError` for a run or part that does not exist."""
         if len(set(names)) != len(names) or len(names) > MOST_RUNS:
             raise UsageError(f"choose up to {MOST_RUNS} different runs")
@@ -52,7 +52,7 @@ class RunPages:
         match rest:
             case [""]:
                 title = " and ".join(self._library.title(name) for name in names)
-                return Answer(app_page(title, "run" if len(names) == 1 else "compare", up="../../").encode("utf-8"), HTML)
+                return PageResponse(app_page(title, "run" if len(names) == 1 else "compare", up="../../").encode("utf-8"), HTML)
             case ["data", section]:
                 return as_json(self._section(names, parts, section))
             case [below, *file] if below in parts[0].links and (parts[0].together or len(names) == 1):
@@ -101,7 +101,9 @@ class RunPages:
         if section == "online" and parts[0].compared == section:
             return comparing.online_sections([self._library.kept("online", name, read_online) for name in names])
         if not all(part.compared for part in parts):
-            raise UsageError("the metrics of rollouts are not compared here; look at their steps, or use `guieval decisions`")
+            raise UsageError(
+                "the metrics of rollouts are not compared here; look at their steps, or use `guieval study decisions`"
+            )
         if section == "patterns":
             judged = [self._library.kept("judged", name, overview.judged_run) for name in names]
             return comparing.patterns_section(directories, judged)
@@ -113,7 +115,7 @@ class RunPages:
         make = partial(comparing.differences_section, second=second, letter=letter)
         return self._library.kept(f"{letter} against A", names[0], make, [names[place]])
 
-    def _step_file(self, names: Sequence[str], file: Sequence[str], *, every: bool) -> Answer | None:
+    def _step_file(self, names: Sequence[str], file: Sequence[str], *, every: bool) -> PageResponse | None:
         if (part := page_part(file, STEP_SCRIPTS, STEP_STYLES)) is not None:
             return part
         others = [self._library.directory(name) for name in names[1:]]
@@ -127,24 +129,24 @@ class RunPages:
         )
         match file:
             case [""]:
-                return Answer(page(TEMPLATE, title=pages.content.title, served=True).encode("utf-8"), HTML)
+                return PageResponse(page(TEMPLATE, title=pages.content.title, served=True).encode("utf-8"), HTML)
             case ["data", script]:
-                return Answer(pages.script(script).encode("utf-8"), SCRIPT)
+                return PageResponse(pages.script(script).encode("utf-8"), SCRIPT)
             case ["images" | "thumbs", image]:
                 data, kind = pages.image(image, small=file[0] == "thumbs")
-                return Answer(data, kind, more=IMAGE)
+                return PageResponse(data, kind, more=IMAGE)
         return None
 
-    def _trajectory_file(self, name: str, file: Sequence[str]) -> Answer | None:
+    def _trajectory_file(self, name: str, file: Sequence[str]) -> PageResponse | None:
         if (part := page_part(file, ONLINE_SCRIPTS, ONLINE_STYLES)) is not None:
             return part
         pages = self._library.kept("trajectories", name, TrajectoryPages)
         match file:
             case [""]:
-                return Answer(pages.page().encode("utf-8"), HTML)
+                return PageResponse(pages.page().encode("utf-8"), HTML)
             case ["data", script]:
-                return Answer(pages.script(script).encode("utf-8"), SCRIPT)
+                return PageResponse(pages.script(script).encode("utf-8"), SCRIPT)
             case ["screens", image]:
                 data, kind = pages.image(image)
-                return Answer(data, kind, more=IMAGE)
+                return PageResponse(data, kind, more=IMAGE)
         return None

@@ -24,13 +24,13 @@ from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import SCREENS, TrajectoryStep
 from guieval.reports.consistency_tables import in_words
 from guieval.reports.online_tables import online_tables
-from guieval.reports.pages.kit import DRAWN, MARKS, NODES, STYLE, THEME
+from guieval.reports.pages.kit import DRAWN, LOADING, MARKS, NODES, STYLE, THEME
 from guieval.reports.trajectories.moving import Moving, write_moving
-from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory
+from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, RecordedTrajectory
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.step import action_values, clipped
 
-SCRIPTS = (NODES, THEME, DRAWN, Path(__file__).parent / "page.js")
+SCRIPTS = (NODES, LOADING, THEME, DRAWN, Path(__file__).parent / "page.js")
 TEMPLATE = Path(__file__).parent / "page.html.jinja"
 STYLES = (STYLE, MARKS, Path(__file__).parent / "style.css")
 SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?↻!–·", strict=True))
@@ -92,14 +92,14 @@ def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> d
     }
 
 
-def task_values(trajectory: Trajectory, row: dict[str, Any], screens: Screens) -> dict[str, Any]:
+def task_values(trajectory: RecordedTrajectory, row: dict[str, Any], screens: Screens) -> dict[str, Any]:
     """The page's data of a trajectory; ``row`` is its row in the list."""
     last = None if trajectory.outcome is None else trajectory.outcome.screenshot
     steps = [_step_values(step, screens) for step in trajectory.steps]
     return {**row, "steps": steps, "last": screens.shown(last)}
 
 
-def row_values(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:
+def row_values(trajectory: RecordedTrajectory, repeated: bool) -> dict[str, Any]:
     """A trajectory's row in the list; every text is of one line."""
     outcome = trajectory.outcome
     name = "/".join(filter(None, (trajectory.key.subset, trajectory.key.episode_id)))
