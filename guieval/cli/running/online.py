@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from guieval.cli.tables import say
 from guieval.history.modes import Kind, Mode
 from guieval.journal import RunFolder
-from guieval.reports.console import Run, report_tables, warning_lines
-from guieval.reports.online_tables import online_tables
+from guieval.reports.console import Run, online_tables, report_tables, warning_lines
 from guieval.reports.tables.table import Table
 
 
 class Shown(NamedTuple):
     """How the metrics of runs of one kind are shown; each run is given with its heading."""
 
-    tables: Callable[[Sequence[Run]], Sequence[Table | None]]
-    warnings: Callable[[Sequence[Run]], Sequence[str]]
+    tables: Callable[[Sequence[Run[Any]]], Sequence[Table | None]]
+    warnings: Callable[[Sequence[Run[Any]]], Sequence[str]]
 
 
 def task_heading(run: RunFolder) -> str:
@@ -27,18 +26,12 @@ def task_heading(run: RunFolder) -> str:
 
 
 SHOWN: Mapping[Kind, Shown] = {
-    "steps": Shown(
-        lambda runs: report_tables(list(runs)),
-        lambda runs: [*warning_lines(list(runs))],
-    ),
-    "tasks": Shown(
-        lambda runs: online_tables([(run.label, run.summary) for run in runs]),
-        lambda runs: (),
-    ),
+    "steps": Shown(report_tables, warning_lines),
+    "tasks": Shown(online_tables, lambda runs: ()),
 }
 
 
-def show_all(runs: Sequence[tuple[Mode, Run]], show: Callable[..., None]) -> None:
+def show_all(runs: Sequence[tuple[Mode, Run[Any]]], show: Callable[..., None]) -> None:
     """Print the tables of runs, kind by kind, and what to know of their metrics."""
     of_kinds = [(shown, [run for mode, run in runs if mode.is_over(kind)]) for kind, shown in SHOWN.items()]
     show(*(table for shown, own in of_kinds if own for table in shown.tables(own)))
