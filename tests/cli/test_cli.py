@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.cli.models.new_adapter import adapter_source
+from guieval.conformance.commands.new_adapter import adapter_source
 from guieval.journal import RunFolder
 from guieval.online.find import environments
 from guieval.playground.mock_server import MockServer, MockSettings
