@@ -32,7 +32,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, StepTaskModel
 
 from ._rows import Row, episode, meant, one_of, parse, pixel_boxes, placed, read_row, step
-from ._tfrecord import Example, Field, decode, message_class, records
+from ._tfrecord import Field, TfExample, decode, message_class, records
 
 FINISH_INSTRUCTION = "finish the task"
 IN_DISTRIBUTION = "IDD"
@@ -102,7 +102,7 @@ class AndroidControlRelease(Release):
             try:
                 if isinstance(record, DataError):
                     raise record
-                released = self._episode(Example(record.data, f"{self._files[part]}, record {record.number}"), done)
+                released = self._episode(TfExample(record.data, f"{self._files[part]}, record {record.number}"), done)
             except DataError as error:
                 self.refuse(error)
             del record  # the example holds a copy, and an episode may be 100 MB
@@ -110,7 +110,7 @@ class AndroidControlRelease(Release):
                 yield released
                 del released  # or it would stay while the next one is read
 
-    def _episode(self, example: Example, done: Callable[[EpisodeKey], bool]) -> ReleasedEpisode | None:
+    def _episode(self, example: TfExample, done: Callable[[EpisodeKey], bool]) -> ReleasedEpisode | None:
         """The episode of a record; ``None`` where it is not wanted or done, which is found out before its content is read."""
         name = example.number("episode_id")
         split = self.splits.get(name)
@@ -118,13 +118,13 @@ class AndroidControlRelease(Release):
             raise example.error("episode_id", f"episode {name} is in no list of splits.json")
         if split not in self.wanted or done(EpisodeKey(self.kind.name, "", str(name))):
             return None
-        return _Reader(self, example, name, split).released()
+        return _RecordReader(self, example, name, split).released()
 
 
-class _Reader:
+class _RecordReader:
     """One record turned into an episode."""
 
-    def __init__(self, release: AndroidControlRelease, example: Example, name: int, split: str) -> None:
+    def __init__(self, release: AndroidControlRelease, example: TfExample, name: int, split: str) -> None:
         self._release = release
         self._example = example
         self._name = name

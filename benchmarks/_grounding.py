@@ -68,7 +68,7 @@ REFUSAL = Target(Stop(status="impossible"))
 
 
 @dataclass(frozen=True)
-class Item:
+class GroundingItem:
     """The content of a row in unified terms."""
 
     instruction: str
@@ -105,7 +105,7 @@ class GroundingBenchmark(ABCBenchmark):
         return [AnnotationList(file)]
 
     @abstractmethod
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: Entry) -> GroundingItem:
         """The content of a row. Raises :class:`DataError` naming row and field."""
 
     def _episode_id(self, entry: Entry) -> str:

@@ -16,20 +16,22 @@ from guieval.errors import DataError
 from ._rows import parse, read_whole
 
 
-class Place(NamedTuple):
+class EpisodeSplit(NamedTuple):
     """Where an episode belongs: ``subset`` is one of the four test splits, or empty."""
 
     split: str
     subset: str = ""
 
 
-PLACES: dict[str, Place] = {
-    **dict.fromkeys(("train", "training"), Place("train")),
-    **dict.fromkeys(("val", "valid", "validation"), Place("val")),
-    **dict.fromkeys(("idd", "indomain"), Place("test", "idd")),
-    "unseenapp": Place("test", "unseen-app"),
-    "unseendevice": Place("test", "unseen-device"),
-    **dict.fromkeys(("unseenappdevice", "unseenappanddevice", "unseenappunseendevice"), Place("test", "unseen-app-device")),
+PLACES: dict[str, EpisodeSplit] = {
+    **dict.fromkeys(("train", "training"), EpisodeSplit("train")),
+    **dict.fromkeys(("val", "valid", "validation"), EpisodeSplit("val")),
+    **dict.fromkeys(("idd", "indomain"), EpisodeSplit("test", "idd")),
+    "unseenapp": EpisodeSplit("test", "unseen-app"),
+    "unseendevice": EpisodeSplit("test", "unseen-device"),
+    **dict.fromkeys(
+        ("unseenappdevice", "unseenappanddevice", "unseenappunseendevice"), EpisodeSplit("test", "unseen-app-device")
+    ),
 }
 """The names of Table 8, in lower case without anything but letters; ``test`` before a name changes nothing."""
 
@@ -40,16 +42,16 @@ _EPISODE_KEYS = ("episode_id", "episodeid", "episode", "id")
 _PLACE_KEYS = ("category", "split", "subset", "categorization")
 
 
-def read_places(file: Path) -> dict[str, Place]:
+def read_places(file: Path) -> dict[str, EpisodeSplit]:
     """The place of every episode that ``file`` names. :class:`DataError` for an unknown split or an episode in two."""
-    places: dict[str, Place] = {}
+    places: dict[str, EpisodeSplit] = {}
     for name, place in _walk(parse(read_whole(file), str(file)), None, str(file)):
         if places.setdefault(name, place) != place:
             raise DataError(f"{file}: lists episode {name!r} both as {_words(places[name])} and as {_words(place)}")
     return places
 
 
-def _walk(value: Any, inside: Place | None, where: str) -> Iterator[tuple[str, Place]]:
+def _walk(value: Any, inside: EpisodeSplit | None, where: str) -> Iterator[tuple[str, EpisodeSplit]]:
     if isinstance(value, list) and not any(isinstance(item, list) for item in value):
         for index, item in enumerate(value):
             if isinstance(item, str) and inside:
@@ -65,7 +67,7 @@ def _walk(value: Any, inside: Place | None, where: str) -> Iterator[tuple[str, P
         raise DataError(f"{where}: expected names of episodes under the names of splits, got {value!r:.80}")
 
 
-def _entry(key: str, item: Any, inside: Place | None, where: str) -> Iterator[tuple[str, Place]]:
+def _entry(key: str, item: Any, inside: EpisodeSplit | None, where: str) -> Iterator[tuple[str, EpisodeSplit]]:
     """The episodes of one key, which is the name of a split or of an episode."""
     own = PLACES.get(_plain(key))
     if own or _plain(key) in WRAPPERS:
@@ -78,7 +80,7 @@ def _entry(key: str, item: Any, inside: Place | None, where: str) -> Iterator[tu
         raise DataError(f"{where}: is not the name of a split; known are {', '.join(sorted(PLACES))}")
 
 
-def _place(stated: str | None, where: str) -> Place:
+def _place(stated: str | None, where: str) -> EpisodeSplit:
     place = PLACES.get(_plain(stated or ""))
     if place is None:
         raise DataError(f"{where}: expected the name of a split ({', '.join(sorted(PLACES))}), got {stated!r}")
@@ -94,5 +96,5 @@ def _plain(name: str) -> str:
     return letters if letters == "test" else letters.removeprefix("test")
 
 
-def _words(place: Place) -> str:
+def _words(place: EpisodeSplit) -> str:
     return "/".join(part for part in place if part)

@@ -99,7 +99,7 @@ def _sound_header(head: bytes) -> bool:
     return len(head) == HEADER and struct.unpack("<I", head[8:]) == (masked_crc(head[:8]),)
 
 
-class Example:
+class TfExample:
     """A ``tf.train.Example``: lists of byte strings or whole numbers by name. ``where`` names the record in messages."""
 
     def __init__(self, data: bytes, where: str) -> None:

@@ -55,7 +55,7 @@ LARGEST_FRACTION = 2.0
 _README = "README of github.com/IMNearth/CoAT"
 
 
-class _Place(NamedTuple):
+class _SplitFolder(NamedTuple):
     """A folder of episodes or of one, with the split and the subset that the folders around it name."""
 
     folder: Path
@@ -101,13 +101,13 @@ class AiTZ(ABCBenchmark):
     def index(self) -> Sequence[EpisodeRef]:
         return listed(self, self._folders(), self._ref)
 
-    def _folders(self) -> Iterator[_Place]:
+    def _folders(self) -> Iterator[_SplitFolder]:
         for place in self._places:
             for folder in episode_folders(place.folder):
                 if subset := place.subset or _subset_of(folder.name):
-                    yield _Place(folder, place.split, subset)
+                    yield _SplitFolder(folder, place.split, subset)
 
-    def _ref(self, place: _Place) -> EpisodeRef:
+    def _ref(self, place: _SplitFolder) -> EpisodeRef:
         file = annotation_in(place.folder)
         rows = steps_in(file)
         subset = place.subset or ""
@@ -153,22 +153,22 @@ class AiTZLow(AiTZ):
     setting = "low"
 
 
-def _places(root: Path) -> list[_Place]:
+def _places(root: Path) -> list[_SplitFolder]:
     """The folders of episodes in and below ``root``, in the order in which their episodes are listed."""
     for top in (root, root / "android_in_the_zoo"):
-        if splits := [_Place(place.folder, split, place.subset) for split in SPLITS for place in _subsets(top / split)]:
+        if splits := [_SplitFolder(place.folder, split, place.subset) for split in SPLITS for place in _subsets(top / split)]:
             return splits
     place = root.resolve()
     split = next((name for name in (place.name, place.parent.name) if name in SPLITS), None)
     if subsets := _subsets(root):
-        return [_Place(subset.folder, split, subset.subset) for subset in subsets]
+        return [_SplitFolder(subset.folder, split, subset.subset) for subset in subsets]
     if root.is_dir() and any(_subset_of(entry.name) and (entry / f"{entry.name}.json").is_file() for entry in root.iterdir()):
-        return [_Place(root, split, None)]
+        return [_SplitFolder(root, split, None)]
     return []
 
 
-def _subsets(folder: Path) -> list[_Place]:
-    return [_Place(folder / subset, None, subset) for subset in SUBSETS if holds_episodes(folder / subset)]
+def _subsets(folder: Path) -> list[_SplitFolder]:
+    return [_SplitFolder(folder / subset, None, subset) for subset in SUBSETS if holds_episodes(folder / subset)]
 
 
 def _subset_of(name: str) -> str | None:

@@ -74,7 +74,7 @@ _STEP = re.compile(r"(?:^|\n)Step \d+:")
 _NO_HISTORY = " \nNone\n"
 
 
-class Placed(NamedTuple):
+class PlacedRow(NamedTuple):
     """A row with its image's number and the instructions of the steps before it."""
 
     row: Row
@@ -113,11 +113,11 @@ class AndroidControlCurated(ABCBenchmark):
         self._image_folders = [f"{folder.as_posix()}/".removeprefix("./") for folder in (inside, *inside.parents)]
 
     @cached_property
-    def _episodes(self) -> dict[str, list[Placed]]:
+    def _episodes(self) -> dict[str, list[PlacedRow]]:
         """The rows by episode, in order; the whole file is 4 MB."""
         return self._joined(list(self._rows()))
 
-    def _rows(self) -> Iterator[Placed]:
+    def _rows(self) -> Iterator[PlacedRow]:
         images: dict[int, Row] = {}
         for number, value in enumerate(read_list(self._file)):
             try:
@@ -126,7 +126,7 @@ class AndroidControlCurated(ABCBenchmark):
                 if image in images:
                     raise row.error("image", f"{row.value('image')!r:.80} is already that of {images[image].where}")
                 images[image] = row
-                yield Placed(row, image, self._past(row))
+                yield PlacedRow(row, image, self._past(row))
             except DataError as error:
                 self.refuse(error)
 
@@ -139,10 +139,10 @@ class AndroidControlCurated(ABCBenchmark):
             raise row.error("history", f"expected None or lines of steps, got {text!r:.80}")
         return tuple(words.strip() for words in past)
 
-    def _joined(self, rows: Sequence[Placed]) -> dict[str, list[Placed]]:
+    def _joined(self, rows: Sequence[PlacedRow]) -> dict[str, list[PlacedRow]]:
         """Every row appended to the episode that it continues."""
-        episodes: dict[str, list[Placed]] = {}
-        open_ends: dict[tuple[str, tuple[str, ...]], list[list[Placed]]] = {}
+        episodes: dict[str, list[PlacedRow]] = {}
+        open_ends: dict[tuple[str, tuple[str, ...]], list[list[PlacedRow]]] = {}
         for placed_row in sorted(rows, key=lambda each: (len(each.past), each.image)):
             try:
                 goal, past = placed_row.row.text("instruction"), placed_row.past

@@ -45,7 +45,7 @@ from ._episode_folders import (
     ui_boxes,
 )
 from ._examples import written_by
-from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file
+from ._grounding import AnnotationList, Entry, GroundingBenchmark, GroundingItem, box_target, find_file
 from ._rows import Row, episode, listed, placed, step
 
 SUBSET = "domestic"
@@ -160,13 +160,13 @@ class CAGUIGrounding(GroundingBenchmark):
     def _episode_id(self, entry: Entry) -> str:
         return _image(entry.row)[1]
 
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: Entry) -> GroundingItem:
         row, source = entry.row, entry.source
         if row.text("task") != (recorded := LISTS[source.subset][1]):
             raise row.error("task", f"expected {recorded!r} in this file, got {row.value('task')!r:.80}")
         corners = _corners(row, "abs_position")
         size = _size(row, corners, _corners(row, "rel_position"))
-        return Item(
+        return GroundingItem(
             instruction=row.text("text"),
             screenshot=f"{self._folders[source.part]}/{_image(row)[0]}",
             size=size,

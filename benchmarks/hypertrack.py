@@ -51,7 +51,7 @@ from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._episode_folders import episode_folders
 from ._examples import written_by
-from ._hypertrack_splits import Place, read_places
+from ._hypertrack_splits import EpisodeSplit, read_places
 from ._images import RecordedPaths, size_of
 from ._rows import Row, episode, listed, one_of, parse, placed, read_whole, step, step_rows
 
@@ -161,14 +161,14 @@ class HyperTrack(ABCBenchmark):
             raise self.wrong_folder(root, f"test_filtered/<episode>/<episode>.json or {CATEGORISATION} beside such folders")
 
     @cached_property
-    def _places(self) -> Mapping[str, Place]:
+    def _places(self) -> Mapping[str, EpisodeSplit]:
         return read_places(self._categorisation) if self._categorisation else {}
 
-    def _place(self, name: str, split: str) -> Place:
+    def _place(self, name: str, split: str) -> EpisodeSplit:
         if self._categorisation and name not in self._places:
             splits = "train, val, idd, unseen_app, unseen_device or unseen_app_device"
             raise DataError(f"{self._categorisation}: does not list episode {name!r} under {splits}")
-        return self._places.get(name, Place(split))
+        return self._places.get(name, EpisodeSplit(split))
 
     def index(self) -> Sequence[EpisodeRef]:
         folders = ((folder, split) for parent, split in self._folders for folder in episode_folders(parent))

@@ -16,7 +16,7 @@ from __future__ import annotations
 from guieval.data.benchmark import PublishedCount
 
 from ._examples import written_by
-from ._grounding import Entry, GroundingBenchmark, Item, box_target, identity, stated_size
+from ._grounding import Entry, GroundingBenchmark, GroundingItem, box_target, identity, stated_size
 from ._rows import one_of
 
 _SOURCE = "the released L2_annotations.json as converted by MAI-UI (arXiv 2507.19478 says 3,574)"
@@ -55,7 +55,7 @@ class MMBenchGuiL2(GroundingBenchmark):
     def _episode_id(self, entry: Entry) -> str:
         return identity(entry.row, "index" if _is_native(entry) else "id")
 
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: Entry) -> GroundingItem:
         row, native = entry.row, _is_native(entry)
         size = stated_size(row, "image_size" if native else "img_size")
         width, height = size
@@ -66,7 +66,7 @@ class MMBenchGuiL2(GroundingBenchmark):
         name = row.text("image_path" if native else "img_filename")
         # The authors' README shows names with the platform's folder before them; their scorer puts it there itself.
         inside = name if name.startswith(f"{platform}/") else f"{platform}/{name}"
-        return Item(
+        return GroundingItem(
             instruction=row.text("instruction"),
             screenshot=self._screenshot(inside),
             size=size,

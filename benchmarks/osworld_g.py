@@ -33,7 +33,7 @@ from ._grounding import (
     REFUSAL,
     Entry,
     GroundingBenchmark,
-    Item,
+    GroundingItem,
     Target,
     box_target,
     find_file,
@@ -85,13 +85,13 @@ class OSWorldG(GroundingBenchmark):
         _ = self._capabilities  # a damaged classification is reported here, since it belongs to no single row
         return refs
 
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: Entry) -> GroundingItem:
         row = entry.row
         native = "box_type" in row or "box_coordinates" in row
         size = stated_size(row, "image_size" if native else "img_size")
         kind, target = _native_target(row, size) if native else _converted_target(row, size)
         capabilities = self._capabilities.get(self._episode_id(entry), ())
-        return Item(
+        return GroundingItem(
             instruction=row.text("instruction"),
             screenshot=self._screenshot(row.text("image_path" if native else "img_filename")),
             size=size,

@@ -20,7 +20,7 @@ from guieval.data.benchmark import PublishedCount
 from guieval.errors import UsageError
 
 from ._examples import written_by
-from ._grounding import CORNERS, AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, stated_size
+from ._grounding import CORNERS, AnnotationList, Entry, GroundingBenchmark, GroundingItem, box_target, find_file, stated_size
 from ._images import needed_size
 from ._rows import one_of
 
@@ -76,7 +76,7 @@ class ScreenSpot(GroundingBenchmark):
                 )
         raise self.wrong_folder(self.root, f"{self.lists[-1].format(PLATFORMS[0])}, directly or in an annotations folder")
 
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: Entry) -> GroundingItem:
         row = entry.row
         name = row.text("img_filename")
         prefix, _, rest = name.partition("_")
@@ -85,7 +85,7 @@ class ScreenSpot(GroundingBenchmark):
         size = stated_size(row, "img_size") if "img_size" in row else needed_size(row, "img_filename", self.root, screenshot)
         x1, y1, third, fourth = row.numbers("bbox", 4)
         corners = (x1, y1, third, fourth) if "img_size" in row else (x1, y1, x1 + third, y1 + fourth)
-        return Item(
+        return GroundingItem(
             instruction=row.text("instruction"),
             screenshot=screenshot,
             size=size,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from guieval.data.benchmark import PublishedCount
 
 from ._examples import written_by
-from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, stated_size
+from ._grounding import AnnotationList, Entry, GroundingBenchmark, GroundingItem, box_target, stated_size
 from ._rows import one_of
 
 FOLDERS = ("annotations", "ScreenSpot_Pro_data", "")
@@ -67,12 +67,12 @@ class ScreenSpotPro(GroundingBenchmark):
                 return [AnnotationList(file) for file in files]
         raise self.wrong_folder(self.root, "annotations/<application>_<platform>.json")
 
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: Entry) -> GroundingItem:
         row = entry.row
         size = stated_size(row, "img_size")
         field = LANGUAGES[self.language]
         others = [other for other in LANGUAGES.values() if other != field and other in row]
-        return Item(
+        return GroundingItem(
             instruction=row.text(field),
             screenshot=self._screenshot(row.text("img_filename")),
             size=size,

@@ -23,7 +23,7 @@ from typing import Any
 from guieval.data.benchmark import PublishedCount
 
 from ._examples import written_by
-from ._grounding import Entry, GroundingBenchmark, Item, box_target, stated_size
+from ._grounding import Entry, GroundingBenchmark, GroundingItem, box_target, stated_size
 from ._images import needed_size
 from ._rows import Row, one_of
 
@@ -61,14 +61,14 @@ class UII2EBench(GroundingBenchmark):
     image_folders = ("",)
     write_example = written_by("grounding.write_ui_i2e_bench")
 
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: Entry) -> GroundingItem:
         row = entry.row
         native = "bounding_box" in row
         screenshot = self._screenshot(row.text("image" if native else "img_filename"))
         size = needed_size(row, "image", self.root, screenshot) if native else stated_size(row, "img_size")
         box = "bounding_box" if native else "bbox"
         x1, y1, x2, y2 = row.numbers(box, 4)
-        return Item(
+        return GroundingItem(
             instruction=row.text("instruction"),
             screenshot=screenshot,
             size=size,

@@ -22,7 +22,7 @@ from guieval.data.benchmark import PublishedCount
 from guieval.errors import nearest
 
 from ._examples import written_by
-from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, stated_size
+from ._grounding import AnnotationList, Entry, GroundingBenchmark, GroundingItem, box_target, find_file, stated_size
 from ._rows import Row, one_of
 
 SUBSETS = ("basic", "functional", "spatial")
@@ -90,10 +90,10 @@ class UIVision(GroundingBenchmark):
     def _episode_id(self, entry: Entry) -> str:
         return f"{entry.source.stem}_{entry.number}"
 
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: Entry) -> GroundingItem:
         row = entry.row
         size = stated_size(row, "image_size")
-        return Item(
+        return GroundingItem(
             instruction=row.text("prompt_to_evaluate"),
             screenshot=self._screenshot(row.text("image_path")),
             size=size,

@@ -29,7 +29,7 @@ from guieval.data.benchmark import PublishedCount
 from guieval.frames import Size
 
 from ._examples import written_by
-from ._grounding import REFUSAL, AnnotationList, Entry, GroundingBenchmark, Item, Target, box_target, find_file
+from ._grounding import REFUSAL, AnnotationList, Entry, GroundingBenchmark, GroundingItem, Target, box_target, find_file
 from ._images import needed_size
 from ._rows import Row
 
@@ -77,7 +77,7 @@ class VenusBenchGD(GroundingBenchmark):
             raise self.wrong_folder(self.root, "instruction/<task>.json, e.g. instruction/element_grounding.json")
         return lists
 
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: Entry) -> GroundingItem:
         row, task = entry.row, entry.source.part
         name = row.text("img_filename")
         screenshot = self._screenshot(name)
@@ -85,7 +85,7 @@ class VenusBenchGD(GroundingBenchmark):
         field = LANGUAGES[self.language]
         others = [other for other in LANGUAGES.values() if other != field and row.values.get(other) is not None]
         folders = name.split("/")[:-1]
-        return Item(
+        return GroundingItem(
             instruction=row.text(field),
             screenshot=screenshot,
             size=size,

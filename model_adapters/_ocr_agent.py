@@ -66,7 +66,7 @@ class ScreenText(NamedTuple):
     box: Box
 
 
-class Past(BaseModel, frozen=True, extra="forbid"):
+class PastStep(BaseModel, frozen=True, extra="forbid"):
     """One past step as the prompt gives it."""
 
     sentence: str | None = None
@@ -79,10 +79,10 @@ class Prompt(BaseModel, frozen=True, extra="forbid"):
     goal: str | None = None
     step: str | None = None
     target: str | None = None
-    history: tuple[Past, ...] = ()
+    history: tuple[PastStep, ...] = ()
 
 
-class Screen(NamedTuple):
+class ReadScreen(NamedTuple):
     """The agent's view: texts without the keyboard's keys, whether a keyboard is shown, and the screen's shape."""
 
     texts: tuple[ScreenText, ...]
@@ -112,7 +112,7 @@ def decide(prompt: Prompt, texts: Sequence[ScreenText], size: Size) -> ParsedRes
     return advance(prompt.goal or "", screen, prompt.history)
 
 
-def look(texts: Sequence[ScreenText], size: Size) -> Screen:
+def look(texts: Sequence[ScreenText], size: Size) -> ReadScreen:
     """The screen with its keyboard recognised: a row of keys read as one text, several single letters, or a space bar."""
     from rapidfuzz import fuzz
 
@@ -120,10 +120,10 @@ def look(texts: Sequence[ScreenText], size: Size) -> Screen:
     row = any(len(text) >= 6 and max(fuzz.partial_ratio(keys, text) for keys in KEY_ROWS) >= 75 for text in low)
     keyboard = row or "space" in low or sum(len(text) == 1 and text.isalpha() for text in low) >= 6
     kept = tuple(line for line in texts if not keyboard or line.box.centre.y <= 500 or len(line.text.strip()) > 1)
-    return Screen(kept, keyboard, size[1] > size[0])
+    return ReadScreen(kept, keyboard, size[1] > size[0])
 
 
-def best_match(wanted: str, screen: Screen, avoid: Point | None = None) -> Match | None:
+def best_match(wanted: str, screen: ReadScreen, avoid: Point | None = None) -> Match | None:
     """The text that fits ``wanted`` best (the first in reading order among equals), except texts at ``avoid``."""
     keys = key_words(wanted)
     best: Match | None = None
@@ -168,7 +168,7 @@ def _tap_label(line: ScreenText, why: str) -> ParsedResponse:
     return _do(Click(point=_on_screen(line.box.centre)), f"{line.text!r} is {why}.", f"Tap {line.text!r}.")
 
 
-def ground(target: str, screen: Screen) -> ParsedResponse:
+def ground(target: str, screen: ReadScreen) -> ParsedResponse:
     """A click, always: on the text that fits best, else where such an icon usually is, else in the middle."""
     match = best_match(target, screen)
     if match and match.score >= GOOD_MATCH:
@@ -183,7 +183,7 @@ def ground(target: str, screen: Screen) -> ParsedResponse:
     return _do(Click(point=Point(500.0, 500.0)), f"Nothing on the screen fits {target!r}.", "Tap the middle.")
 
 
-def follow(step: str, screen: Screen) -> ParsedResponse:
+def follow(step: str, screen: ReadScreen) -> ParsedResponse:
     """Follow one instruction for one step."""
     for pattern, action in STEPS:
         if pattern.search(step):
@@ -199,7 +199,7 @@ def follow(step: str, screen: Screen) -> ParsedResponse:
     return ground(quoted[1] or quoted[2] if quoted else step, screen)
 
 
-def advance(goal: str, screen: Screen, history: Sequence[Past]) -> ParsedResponse:
+def advance(goal: str, screen: ReadScreen, history: Sequence[PastStep]) -> ParsedResponse:
     """The next step towards a goal: wait, open, tap, type, look further by scrolling and going back, or stop."""
     if any(LOADING.search(text) for text, _ in screen.texts):
         return _do(Wait(), "The screen is loading.", "Wait for the screen.")
@@ -232,7 +232,7 @@ def advance(goal: str, screen: Screen, history: Sequence[Past]) -> ParsedRespons
     return _do(Press(button="BACK"), f"{due.text!r} is not on this page.")
 
 
-def pending(cues: Sequence[Cue], history: Sequence[Past]) -> list[Cue]:
+def pending(cues: Sequence[Cue], history: Sequence[PastStep]) -> list[Cue]:
     """The cues that no past step has served, in order. A tap whose sentence names no thing (coordinates only) is taken for
     the next cue in line."""
     left = list(cues)
@@ -252,7 +252,7 @@ def pending(cues: Sequence[Cue], history: Sequence[Past]) -> list[Cue]:
     return left
 
 
-def _serves(past: Past, cue: Cue) -> bool:
+def _serves(past: PastStep, cue: Cue) -> bool:
     from rapidfuzz import fuzz
 
     sentence = past.sentence or ""
@@ -272,7 +272,7 @@ def _serves(past: Past, cue: Cue) -> bool:
     return False
 
 
-def _just_touched(cue: Cue, screen: Screen, history: Sequence[Past]) -> bool:
+def _just_touched(cue: Cue, screen: ReadScreen, history: Sequence[PastStep]) -> bool:
     """Whether the last step tapped what the cue names, whatever its sentence called it."""
     last = history[-1].action if history else None
     if cue.kind not in ("tap", "hold", "switch") or not isinstance(last, Click | LongPress):
@@ -283,7 +283,7 @@ def _just_touched(cue: Cue, screen: Screen, history: Sequence[Past]) -> bool:
     return abs(match.point.y - last.point.y) < SAME_PLACE if cue.kind == "switch" else _same_place(match.point, last.point)
 
 
-def pursue(cue: Cue, screen: Screen, history: Sequence[Past], least: float) -> ParsedResponse | None:
+def pursue(cue: Cue, screen: ReadScreen, history: Sequence[PastStep], least: float) -> ParsedResponse | None:
     """The action that serves one cue now, or ``None`` when what it needs is not on the screen (no affinity of ``least``)."""
     if cue.action is not None:
         return _do(cue.action, f"The task names it: {cue.text!r}.")
@@ -306,7 +306,7 @@ def pursue(cue: Cue, screen: Screen, history: Sequence[Past], least: float) -> P
     return decision
 
 
-def _write(cue: Cue, screen: Screen, history: Sequence[Past], touched: Point | None) -> ParsedResponse | None:
+def _write(cue: Cue, screen: ReadScreen, history: Sequence[PastStep], touched: Point | None) -> ParsedResponse | None:
     last = history[-1] if history else None
     field = best_match(cue.field, screen, avoid=touched) if cue.field else None
     named = field if field and field.score >= GOOD_MATCH else None
@@ -324,7 +324,7 @@ def _write(cue: Cue, screen: Screen, history: Sequence[Past], touched: Point | N
     return _tap_label(line, "a field to type into")
 
 
-def _launch(goal: str, due: Cue, screen: Screen) -> ParsedResponse | None:
+def _launch(goal: str, due: Cue, screen: ReadScreen) -> ParsedResponse | None:
     """The app to begin with when the task names none: one on the home screen whose name the task's words hold, else, for
     something to switch on or off, the settings."""
     for text, _ in screen.texts:
@@ -335,7 +335,7 @@ def _launch(goal: str, due: Cue, screen: Screen) -> ParsedResponse | None:
     return None
 
 
-def _confirm(goal: str, screen: Screen, history: Sequence[Past]) -> ParsedResponse | None:
+def _confirm(goal: str, screen: ReadScreen, history: Sequence[PastStep]) -> ParsedResponse | None:
     """A tap on what completes a form or answers a dialog, unless it was tapped just now (a dialog repeats the word)."""
     sentence = (history[-1].sentence or "") if history and not screen.has("cancel") else ""
     for word in COMMIT:

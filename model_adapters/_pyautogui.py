@@ -36,14 +36,14 @@ MOST_MARKS = 1_000
 _MARKS = re.compile(r"[,;+()\[\]{}\n]")
 
 
-class Call(NamedTuple):
+class PyAutoGuiCall(NamedTuple):
     """A call of a function by its name without the module's, with its arguments by their names."""
 
     name: str
     arguments: Mapping[str, Any]
 
 
-def calls_in(text: str) -> list[Call]:
+def calls_in(text: str) -> list[PyAutoGuiCall]:
     """The calls in a reply's code: in its first fence, else the lines that are calls. Raises :class:`ParseError`."""
     fenced = _FENCED.search(text)
     if fenced is None:
@@ -56,7 +56,7 @@ def calls_in(text: str) -> list[Call]:
         return calls_of(f"{fenced[1]})", POSITIONS)  # nothing was cut off
 
 
-def calls_of(code: str, positions: Mapping[str, tuple[str, ...]], *, bare: bool = False) -> list[Call]:
+def calls_of(code: str, positions: Mapping[str, tuple[str, ...]], *, bare: bool = False) -> list[PyAutoGuiCall]:
     """The calls that a code consists of, their arguments named by ``positions``. Raises :class:`ParseError`.
 
     With ``bare``, functions are called without a module. One bracket too many at the end is tolerated. A code with more than
@@ -79,7 +79,7 @@ def calls_of(code: str, positions: Mapping[str, tuple[str, ...]], *, bare: bool 
     return found
 
 
-def _call(statement: ast.stmt, positions: Mapping[str, tuple[str, ...]], bare: bool) -> Call:
+def _call(statement: ast.stmt, positions: Mapping[str, tuple[str, ...]], bare: bool) -> PyAutoGuiCall:
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call):
         raise ParseError(f"the reply's code holds more than calls: {type(statement).__name__}")
@@ -94,7 +94,9 @@ def _call(statement: ast.stmt, positions: Mapping[str, tuple[str, ...]], bare: b
     if name in ("hotkey", "press") and len(given) > 1 and all(isinstance(key, str) for key in given):
         given = [given]
     arguments = dict(zip(positions.get(name, _XY), given, strict=False))
-    return Call(name, arguments | {keyword.arg: _value(keyword.value) for keyword in call.keywords if keyword.arg is not None})
+    return PyAutoGuiCall(
+        name, arguments | {keyword.arg: _value(keyword.value) for keyword in call.keywords if keyword.arg is not None}
+    )
 
 
 def _value(node: ast.expr) -> Any:
@@ -118,7 +120,7 @@ def _plain(value: object) -> Any:
     raise ValueError(value)
 
 
-def action_of(model: ABCModel, task: StepTaskModel, found: list[Call]) -> act.Action:
+def action_of(model: ABCModel, task: StepTaskModel, found: list[PyAutoGuiCall]) -> act.Action:
     """The action of a step's calls: the first one that acts, at the place of the ``moveTo`` before it."""
     moved: dict[str, Any] = {}
     for number, (name, arguments) in enumerate(found, 1):

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.history import describe
-from guieval.parsing import Call, first_call
+from guieval.parsing import CallExpression, first_call
 from guieval.parsing import call_tables as calls
 
 from . import _ui_tars as tars
@@ -108,12 +108,12 @@ MOST = 32
 _SEQUENCE = re.compile(r"Sequence\(\s*actions\s*=\s*\[")
 
 
-def calls_in(body: str, table: calls.CallTable, *, sequences: bool) -> list[Call]:
+def calls_in(body: str, table: calls.CallTable, *, sequences: bool) -> list[CallExpression]:
     """The call of a response, or those of its ``Sequence``, which on computers may hold 2 to 32."""
     opened = _SEQUENCE.match(body) if sequences else None
     if opened is None:
         return [first_call(body, table)]
-    found, rest = list[Call](), body[opened.end() :].lstrip()
+    found, rest = list[CallExpression](), body[opened.end() :].lstrip()
     while len(found) <= MOST and not rest.startswith("]"):
         found.append(first_call(rest, table))
         rest = rest[found[-1].end :].lstrip(" ,\n")

@@ -22,7 +22,7 @@ from guieval.actions import Action, ActionSpace, Point, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, describe
 from guieval.models import ABCModel, DisputedScale, Message, ModelInput, ParsedResponse, main_instruction, own_response
-from guieval.parsing import Call, first_call, quoted, split_reasoning
+from guieval.parsing import CallExpression, first_call, quoted, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -114,7 +114,7 @@ class AutoGLMPhone(ABCModel):
         return f"[{','.join(f'{side:g}' for side in super().write_place(task, point))}]"
 
 
-def _split(text: str) -> tuple[str | None, Call]:
+def _split(text: str) -> tuple[str | None, CallExpression]:
     """The thought and the call of a reply; without tags, the thought is what stands before the call, as the authors read it.
 
     So is that of a thought which is never closed (``phone_agent/model/client.py``, ``_parse_response``).
@@ -132,7 +132,7 @@ def _split(text: str) -> tuple[str | None, Call]:
         end = body.find("finish(message=")
         if end < 0 or "do(" in body[:end]:
             raise
-        call = Call("finish", text=body[end:].strip())
+        call = CallExpression("finish", text=body[end:].strip())
     before = words if tag else body[: max(0, body.find(call.text))]
     return (thought or before).strip() or None, call
 

@@ -26,7 +26,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, Request, chat
 from guieval.steps import StepTaskModel
 
-from ._ocr_agent import Past, Prompt, ScreenText, decide
+from ._ocr_agent import PastStep, Prompt, ScreenText, decide
 
 FRAME = Normalised(1000.0, digits=2)
 SYSTEM = (
@@ -61,7 +61,7 @@ class OcrBaseline(ABCModel):
         return chat(self._prompt(task, history).model_dump_json(exclude_none=True), ImageRef(task), system=SYSTEM)
 
     def _prompt(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Prompt:
-        past = tuple(Past(sentence=entry.conclusion or entry.thought, action=entry.action) for entry in history)
+        past = tuple(PastStep(sentence=entry.conclusion or entry.thought, action=entry.action) for entry in history)
         if task.setting == "grounding":
             return Prompt(target=task.instruction, history=past)
         step = task.low_level_instruction if task.setting == "low" else None

@@ -137,19 +137,19 @@ class ScaleCUA(ABCModel):
                 raise
             found = self._calls(f"{written})")  # nothing was cut off
         width, height = self.frame(task).extent(task.screenshot_size)
-        found = [code.Call(name, _in_pixels(arguments, width, height)) for name, arguments in found]
+        found = [code.PyAutoGuiCall(name, _in_pixels(arguments, width, height)) for name, arguments in found]
         action = code.action_of(self, task, found)
         return ParsedResponse(action, thought, tagged(rest, "operation") or None, self._batch(task, found))
 
-    def _calls(self, written: str) -> list[code.Call]:
+    def _calls(self, written: str) -> list[code.PyAutoGuiCall]:
         """The calls in a reply's action. What is not Python, for its quotes or an end that is missing, is read as one call."""
         if written.count("(") <= written.count(")"):  # Python takes long for brackets that are never closed
             with contextlib.suppress(ParseError):
                 return code.calls_of(_LEAD.sub("", written), _POSITIONS, bare=True)
         call = first_call(written, self.table)
-        return [code.Call(call.name, call.arguments)]
+        return [code.PyAutoGuiCall(call.name, call.arguments)]
 
-    def _batch(self, task: StepTaskModel, found: Sequence[code.Call]) -> tuple[Action, ...]:
+    def _batch(self, task: StepTaskModel, found: Sequence[code.PyAutoGuiCall]) -> tuple[Action, ...]:
         actions: list[Action] = []
         for name, arguments in found[:MOST]:
             try:

@@ -69,7 +69,7 @@ class UIR1Options(ImageLimits):
         return self
 
 
-class UIR1(ABCModel):
+class UIR1Model(ABCModel):
     """Adapter of UI-R1. Whether a checkpoint thinks is decided by its training, hence an option and no switch."""
 
     options: UIR1Options

@@ -24,7 +24,7 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
-from guieval.parsing import Call, ScrollWords, first_round, function_calls, function_text, split_reasoning, tagged
+from guieval.parsing import CallExpression, ScrollWords, first_round, function_calls, function_text, split_reasoning, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -136,7 +136,7 @@ class UITars2(ABCModel):
         return f"<gui_think> {words} </gui_think>\n{self._call(entry.task, entry.action)}"
 
 
-def _parts(text: str) -> tuple[str | None, list[Call]]:
+def _parts(text: str) -> tuple[str | None, list[CallExpression]]:
     """A reply's thought, and its functions in order."""
     reasoning, rest = split_reasoning(first_round(text), "<seed:tool_call>")
     words, tag, body = rest.partition("<seed:tool_call>")

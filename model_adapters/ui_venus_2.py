@@ -27,7 +27,7 @@ from guieval.frames import Frame
 from guieval.history import HistoryEntry
 from guieval.models import SCALES, ABCModel, ImageLimits, Message, ModelConfig, ModelInput, ParsedResponse, chat
 from guieval.models.prompts import main_instruction, own_response
-from guieval.parsing import Call, ScrollWords, first_round, is_place, numbers, split_reasoning, stated_place, tagged
+from guieval.parsing import CallExpression, ScrollWords, first_round, is_place, numbers, split_reasoning, stated_place, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -130,7 +130,7 @@ class UIVenus2(ABCModel):
             raise ParseError(f"the response has no <action>: {rest.strip()[:80]!r}")
         return thought, body
 
-    def _read(self, task: StepTaskModel, call: Call) -> list[act.Action]:
+    def _read(self, task: StepTaskModel, call: CallExpression) -> list[act.Action]:
         """What a call does: on computers a line feed at the end of a text presses Enter, and keys are pressed several times."""
         action, values = self.read_call(task, call.name, call.arguments), call.arguments
         if self.options.prompt != "computer" or call.name not in ("Type", "Hotkey"):

@@ -25,7 +25,7 @@ from guieval.frames import Frame, ResizedPixels
 from guieval.history import HistoryEntry, describe
 from guieval.models import PATCH, QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat
 from guieval.models.prompts import HELPFUL, fill, main_instruction, own_response
-from guieval.parsing import Call, ScrollWords, first_call, first_thought, json_value, split_reasoning, tagged
+from guieval.parsing import CallExpression, ScrollWords, first_call, first_thought, json_value, split_reasoning, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -183,7 +183,7 @@ UNLABELLED = re.compile(r"^[ \t`*-]*+(?=[A-Za-z_]\w{0,40}\()", re.MULTILINE)
 
 
 class _Turn(NamedTuple):
-    call: Call
+    call: CallExpression
     text: str  # the action as it was written
     thought: str | None
     conclusion: str | None
@@ -215,7 +215,7 @@ def _read_turn(text: str) -> _Turn:
         body += ")"
     elif closing is not None and (unquoted := _UNQUOTED.fullmatch(body)) is not None:
         body = f"{unquoted[1]}'{unquoted[2]}')"
-    call = Call(body) if body in _ALONE else first_call(body, CALLS)
+    call = CallExpression(body) if body in _ALONE else first_call(body, CALLS)
     following = text[end:].partition("<think")[0].partition("<action>")[0]
     written = body if tag or not call.text else call.text  # without tags, what follows the call is not part of the action
     return _Turn(call, written, thought or None, tagged(following, "conclusion") or None)

@@ -17,9 +17,9 @@ from rich.console import Console
 
 from guieval.actions import Click, Point
 from guieval.engines import EndpointStats
-from guieval.running.progress.counts import Load, Progress
+from guieval.running.progress.counts import Load, RunProgress
 from guieval.running.progress.dashboard import Dashboard, picture
-from guieval.running.progress.view import Watch
+from guieval.running.progress.view import ProgressWatch
 from guieval.steps import Sample, StepOutcome, StepRecord, StepTaskModel, Usage
 
 ENDPOINTS = tuple(EndpointStats(f"http://127.0.0.1:{8000 + n}/v1", 8, 1000, 3, 900.0) for n in range(8))
@@ -54,9 +54,9 @@ def record() -> StepRecord:
     return StepRecord(task=task, samples=(Sample(raw_response="", action=click, outcome=outcome, usage=usage),))
 
 
-def paced(pace: float, update: Callable[[Progress], None]) -> float:
+def paced(pace: float, update: Callable[[RunProgress], None]) -> float:
     """CPU seconds of a run at ``pace`` steps a second for SECONDS."""
-    progress = Progress(total=10**9, load=lambda: Load(4, 100, ENDPOINTS))
+    progress = RunProgress(total=10**9, load=lambda: Load(4, 100, ENDPOINTS))
     one = record()
     began, start = time.process_time(), time.perf_counter()
     for step in range(int(pace * SECONDS)):
@@ -73,7 +73,7 @@ def main() -> None:
         shown = paced(pace, board.update)
     print(f"at {pace:g} steps/s with 8 servers: {(shown - without) / (pace * SECONDS) * 1e6:.1f} us a step")
 
-    progress = Progress(total=10**9, load=lambda: Load(4, 100, ENDPOINTS))
+    progress = RunProgress(total=10**9, load=lambda: Load(4, 100, ENDPOINTS))
     progress.count(record())
     board = Dashboard("a model on demo, offline", quiet=True)
     start = time.perf_counter()
@@ -81,7 +81,7 @@ def main() -> None:
         board.update(progress)
     print(f"one update: {(time.perf_counter() - start) * 10:.2f} us")
 
-    watch, console = Watch("a model on demo, offline"), Console(file=Terminal(), width=120, force_terminal=True)
+    watch, console = ProgressWatch("a model on demo, offline"), Console(file=Terminal(), width=120, force_terminal=True)
     start = time.process_time()
     for step in range(100):
         console.print(picture(watch.look(progress, float(step))))

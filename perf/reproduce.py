@@ -16,7 +16,7 @@ import yaml
 
 from guieval.metrics.rounding import alike
 from guieval.registry import model_config
-from guieval.reports.leaderboards.published_results import ResultTable, Row, get_results
+from guieval.reports.leaderboards.published_results import PublishedModel, ResultTable, get_results
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproduce.md"
 TABLES = Path(__file__).with_suffix(".yaml")
@@ -139,7 +139,7 @@ class _Run(NamedTuple):
     arguments: str
 
 
-def _of_row(section: Mapping[str, Any], table: ResultTable, row: Row) -> tuple[str, str, str]:
+def _of_row(section: Mapping[str, Any], table: ResultTable, row: PublishedModel) -> tuple[str, str, str]:
     """Commands, GPU hours and differences of a published row."""
     own = section.get("rows", {}).get(row.title, {})
     given = {column.name for column, value in zip(table.columns, row.values, strict=True) if value is not None}
@@ -174,7 +174,7 @@ def _runs(section: Mapping[str, Any], table: ResultTable) -> list[_Run]:
     ]
 
 
-def _run(run: _Run, model: str, weights: str, label: str, row: Row) -> str:
+def _run(run: _Run, model: str, weights: str, label: str, row: PublishedModel) -> str:
     thinking = {True: " --thinking", False: " --no-thinking", None: ""}[row.thinking]
     engine = " --engine vllm" if model_config(model, None).hf_id else ""  # a hosted model has a server of its own
     out = f"runs/{label}{thinking.replace(' --', '-')}-{run.name}"

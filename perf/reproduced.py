@@ -25,7 +25,7 @@ from guieval.errors import DataError
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.exchange.importing import import_predictions
 from guieval.exchange.predictions import Predicted, detect_format, get_format
-from guieval.exchange.predictions.rows import Row, open_rows
+from guieval.exchange.predictions.rows import PredictionRow, open_rows
 from guieval.metrics import summarise
 from guieval.registry import load_benchmark
 from guieval.scoring.matrix import judge_run
@@ -199,12 +199,12 @@ def compare(source: Source, folder: Path) -> Compared:
     return Compared(source, stated, Score(right, n), protocol, differing, summary.verdicts.unmeasured, found)
 
 
-def verdict(row: Row) -> bool:
+def verdict(row: PredictionRow) -> bool:
     """Whether the source calls the row right."""
     return row.text("correctness") == "correct" if "correctness" in row else bool(row.value("correct"))
 
 
-def _reason(row: Row, theirs: bool) -> str:
+def _reason(row: PredictionRow, theirs: bool) -> str:
     box = row.values.get("bbox")
     if isinstance(box, list) and len(box) > 4:
         x, y = row.numbers("pred", 2)
@@ -237,7 +237,7 @@ def _listed(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names[:NAMED]) + more
 
 
-def _rows(file: Path) -> Iterator[Row]:
+def _rows(file: Path) -> Iterator[PredictionRow]:
     for row in open_rows(file):
         if isinstance(row, DataError):
             raise row

@@ -17,9 +17,9 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, Engine, ImageForm, Message, ModelConfig, ModelInput, ParsedResponse, Request, Response
 from guieval.running.engine_choice import GIVE_UP_AFTER, Answering
 from guieval.running.outcome import RunOutcome
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 from guieval.running.resolve import resolve
-from guieval.running.resolved import Parts
+from guieval.running.resolved import GivenParts
 from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.steps import Episode, StepTaskModel, Usage
@@ -139,17 +139,17 @@ def runner_of(
     model: ABCModel,
     engine: Engine,
     concurrency: int | AdaptiveConcurrency,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[RunProgress], None] = lambda progress: None,
     *,
     prepare: Callable[[], Awaitable[object]] | None = None,
     give_up_after: int | None = GIVE_UP_AFTER,
-    halt: Callable[[Progress], str | None] = lambda progress: None,
+    halt: Callable[[RunProgress], str | None] = lambda progress: None,
     accept_changes: bool = False,
     **parts: Any,
 ) -> Runner:
     """The real runner over a benchmark, a model and an engine that are at hand."""
     answering = Answering(engine, concurrency, prepare, give_up_after)
-    run = resolve(config, parts=Parts(benchmark, model, answering, **parts), accept_changes=accept_changes)
+    run = resolve(config, parts=GivenParts(benchmark, model, answering, **parts), accept_changes=accept_changes)
     return Runner(run, directory, on_progress=on_progress, halt=halt)
 
 

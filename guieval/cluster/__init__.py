@@ -5,5 +5,5 @@ an engine of its own. The driver alone writes the run directory, so code that re
 Ray is imported where it is used: ``pip install 'guieval[cluster]'``.
 """
 
-OFFERS = {"running": {"cluster": "guieval.cluster.driver:Cluster", "shards": "guieval.cluster.merging:absorb_shards"}}
+OFFERS = {"running": {"cluster": "guieval.cluster.driver:RayCluster", "shards": "guieval.cluster.merging:absorb_shards"}}
 """What is found by name (:mod:`guieval.wings`)."""

@@ -30,7 +30,7 @@ from guieval.journal import Journal, RunFolder
 from guieval.journal.directory import SHARDS
 from guieval.journal.lines import read_line
 from guieval.running.outcome import RunOutcome
-from guieval.running.progress.counts import Load, Progress
+from guieval.running.progress.counts import Load, RunProgress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import open_journal
 from guieval.running.resume.identity import manifest_of
@@ -53,7 +53,7 @@ _READS_PER_SECOND = 500
 
 
 @dataclass
-class _Member:
+class _HeldWorker:
     number: int
     actor: Any
     urls: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class _Member:
         return [*self.earlier_servers, *(named_for_all(stats, self.machine) for stats in self.news.servers)]
 
 
-class Cluster:
+class RayCluster:
     """Workers on a Ray cluster, for one run or several after another. A context manager.
 
     ``config`` says where the cluster is, how many workers there are to be and what one needs. Entering raises
@@ -90,14 +90,14 @@ class Cluster:
 
     def __init__(self, config: RunConfig) -> None:
         self._config = config
-        self._members: list[_Member] = []
+        self._members: list[_HeldWorker] = []
         self._session: _Session | None = None
         self._connected_here = False
         self._ray: Any = None
         self.broken_off: RunOutcome | None = None
         """What the run came to that the error ended which :meth:`execute` raised."""
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> RayCluster:
         self._ray = import_ray(alone=self._config.cluster.cluster_address == "local")
         self._connected_here = connect(self._ray, self._config.cluster.cluster_address)
         try:
@@ -121,8 +121,8 @@ class Cluster:
         run: ResolvedRun,
         directory: Path,
         *,
-        on_progress: Callable[[Progress], None] = lambda progress: None,
-        halt: Callable[[Progress], str | None] = lambda progress: None,
+        on_progress: Callable[[RunProgress], None] = lambda progress: None,
+        halt: Callable[[RunProgress], str | None] = lambda progress: None,
     ) -> RunOutcome:
         """Do what is left of a run that was begun in ``directory``, to the end, to Ctrl-C, or until no worker is left.
 
@@ -173,18 +173,18 @@ class Cluster:
         make = self._ray.remote(Worker).options(num_cpus=1, num_gpus=gpus, max_concurrency=8, scheduling_strategy="SPREAD")
         for number in range(count):
             own = urls[number::count] if len(urls) > count else urls[number % len(urls) :][:1] if urls else ()
-            self._members.append(_Member(number, make.remote(f"{number:04d}"), own))
+            self._members.append(_HeldWorker(number, make.remote(f"{number:04d}"), own))
 
 
 class _Session:
     def __init__(
         self,
         ray: Any,
-        members: list[_Member],
+        members: list[_HeldWorker],
         run: ResolvedRun,
         journal: Journal,
-        on_progress: Callable[[Progress], None],
-        halt: Callable[[Progress], str | None],
+        on_progress: Callable[[RunProgress], None],
+        halt: Callable[[RunProgress], str | None],
     ) -> None:
         self._ray = ray
         self._run = run
@@ -272,7 +272,7 @@ class _Session:
         return bool(self._queue) and all(member.state == "gone" for member in self._members)
 
     @property
-    def _working(self) -> list[_Member]:
+    def _working(self) -> list[_HeldWorker]:
         return [member for member in self._members if member.state == "working"]
 
     def _servers(self) -> list[EndpointStats]:
@@ -301,7 +301,7 @@ class _Session:
         self._progress.in_flight = sum(member.news.in_flight for member in self._working)
         self._show_waiting()
 
-    def _take_in(self, member: _Member) -> None:
+    def _take_in(self, member: _HeldWorker) -> None:
         exceptions = self._ray.exceptions
         starting = member.state == "starting"
         try:
@@ -319,7 +319,7 @@ class _Session:
             else:
                 self._read(member, given)
 
-    def _put_to_work(self, member: _Member) -> None:
+    def _put_to_work(self, member: _HeldWorker) -> None:
         member.refs = self._queue.pop(0)
         known = self._merger.begin(member.refs)
         member.turn += 1
@@ -331,7 +331,7 @@ class _Session:
         patience = max(0.2, len(self._members) / _READS_PER_SECOND)
         member.pending = work.remote(member.turn, name, [ref.key for ref in member.refs], known, patience)
 
-    def _read(self, member: _Member, news: News) -> None:
+    def _read(self, member: _HeldWorker, news: News) -> None:
         resumed = self._progress.resumed > 0
         if news.setup is not None and news.setup != member.news.setup:
             self._progress.warnings += self._setups.note(news.setup, resumed=resumed)
@@ -351,7 +351,7 @@ class _Session:
             self._progress.warnings += self._watch.add(record)
         self._on_progress(self._progress)
 
-    def _end(self, member: _Member, ended: Ended) -> None:
+    def _end(self, member: _HeldWorker, ended: Ended) -> None:
         if ended.how in ("failed", "gave-up"):
             self._lose(member, f"stopped: {ended.why}")
             return
@@ -361,7 +361,7 @@ class _Session:
         elif ended.how == "fault":
             self._fault = ended.why
 
-    def _lose(self, member: _Member, why: str) -> None:
+    def _lose(self, member: _HeldWorker, why: str) -> None:
         """Go on without a worker: keep what it answered, and make shards for others of the rest of what it had."""
         working, member.state, member.pending = member.state == "working", "gone", None
         with contextlib.suppress(Exception):

@@ -15,7 +15,7 @@ from guieval.journal import EPISODES, LOCK, MANIFEST, STEPS, Journal, RunFolder
 from guieval.journal.directory import SHARDS
 from guieval.journal.lines import write_line
 from guieval.running.resolved import ResolvedRun
-from guieval.running.resume.answered import Answered
+from guieval.running.resume.answered import EarlierRecords
 from guieval.running.resume.changes import check_directory
 from guieval.running.resume.identity import manifest_of
 from guieval.running.runner.episodes import continues
@@ -42,7 +42,7 @@ class Merger:
         self._refs = {ref.key: ref for ref in run.selection.refs}
         self._failed: dict[StepKey, StepRecord] = {}
         """Steps that failed in this session."""
-        self.answered = Answered(run, journal.directory)
+        self.answered = EarlierRecords(run, journal.directory)
         self.progress = self.answered.progress()
         for key, ref in self._refs.items():
             kept = self.answered.kept(ref)

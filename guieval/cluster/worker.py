@@ -28,7 +28,7 @@ from guieval.journal.run_files import Manifest
 from guieval.journal.setup import Setup
 from guieval.running.config import parse
 from guieval.running.engine_choice import open_server
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 from guieval.running.resolve import resolve
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.identity import manifest_of, refuse_unlike
@@ -89,7 +89,7 @@ class Worker:
         self._guard = threading.Lock()
         """Held while what follows changes: the shard at work, and the turns up to which shards are to end."""
         self._runner: Runner | None = None
-        self._progress = Progress(0)
+        self._progress = RunProgress(0)
         self._asks = False
         self._finished = self._stopped = 0
 
@@ -136,7 +136,7 @@ class Worker:
         """
         with self._one_at_a_time, ThreadPoolExecutor(1, thread_name_prefix="shard") as thread:
             with self._guard:
-                self._runner, self._progress, self._asks = None, Progress(0), False
+                self._runner, self._progress, self._asks = None, RunProgress(0), False
             folder = self._folder(name)
             end = thread.submit(self._end_of, turn, folder, keys, known)
             sent = 0
@@ -170,7 +170,7 @@ class Worker:
             part = replace(run.selection, refs=[refs[key] for key in keys], plan={key: run.plan[key] for key in keys})
             run = replace(run, selection=part)
 
-            def halt(progress: Progress) -> str | None:
+            def halt(progress: RunProgress) -> str | None:
                 return "no more is to be begun" if turn <= self._finished else None
 
             runner = Runner(run, folder, on_progress=self._see, halt=halt)
@@ -190,7 +190,7 @@ class Worker:
             return Ended("gave-up", f"too many requests in a row were not answered, first: {example}")
         return Ended("stopped" if outcome.interrupted or outcome.halted else "done")
 
-    def _see(self, progress: Progress) -> None:
+    def _see(self, progress: RunProgress) -> None:
         """The runner calls this first when its engine is ready."""
         self._progress, self._asks = progress, True
 

@@ -1,7 +1,7 @@
 """The conformance suites that every plug-in has to pass, shipped or foreign; ``guieval dev check`` and the tests run them.
 
 :func:`check_benchmark` tests a benchmark on an example of its own format; :func:`check_adapter` tests a model adapter on
-synthetic steps. Neither needs data, a server or a GPU. Both return a list of :class:`Finding`, which is empty if all checks
+synthetic steps. Neither needs data, a server or a GPU. Both return a list of :class:`Violation`, which is empty if all checks
 pass.
 """
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from guieval.conformance.adapters import check_adapter, every_model
     from guieval.conformance.benchmarks import check_benchmark, check_benchmarks
     from guieval.conformance.examples import example_actions, example_step
-    from guieval.conformance.finding import Finding
+    from guieval.conformance.finding import Violation
 
 _SUITES = {
     **dict.fromkeys(("check_adapter", "every_model"), "adapters"),
     **dict.fromkeys(("check_benchmark", "check_benchmarks"), "benchmarks"),
     **dict.fromkeys(("example_actions", "example_step"), "examples"),
-    "Finding": "finding",
+    "Violation": "finding",
 }
 OFFERS = {
     "commands": {
@@ -30,7 +30,7 @@ OFFERS = {
 }
 """What is found by name (:mod:`guieval.wings`)."""
 __all__ = [
-    "Finding",
+    "Violation",
     "check_adapter",
     "check_benchmark",
     "check_benchmarks",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from guieval import actions as act
 from guieval.conformance.examples import SIZES, example_actions, example_step
-from guieval.conformance.finding import Finding, run_check
+from guieval.conformance.finding import Violation, run_check
 from guieval.conformance.published import published_responses_are_read
 from guieval.errors import ParseError, UsageError
 from guieval.frames import Frame, Normalised, Size
@@ -36,7 +36,7 @@ GARBAGE = (
 """Replies that hold no action in any family's format."""
 
 
-def check_adapter(model: ABCModel, name: str | None = None) -> list[Finding]:
+def check_adapter(model: ABCModel, name: str | None = None) -> list[Violation]:
     """All violations of the contract by the adapter; empty if it conforms. ``name`` is its name in the findings."""
     checks: dict[str, Callable[[ABCModel], Iterator[str]]] = {
         "round trip": _round_trips,

@@ -17,7 +17,7 @@ from typing import Any
 
 from guieval.actions import Unsupported
 from guieval.conformance.damage import Damage, damages
-from guieval.conformance.finding import Finding, run_check
+from guieval.conformance.finding import Violation, run_check
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.files import read_bytes
 from guieval.data.screenshots import read_screenshot, resolve
@@ -33,7 +33,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 def check_benchmark(
     kind: type[ABCBenchmark], folder: Path, *, data: Path | None = None, most_damages: int = DAMAGES
-) -> list[Finding]:
+) -> list[Violation]:
     """All violations of the contract by the benchmark; empty if it conforms.
 
     The example it writes, and what is made of it, goes into new folders below ``folder``. With ``data``, the promises about
@@ -52,11 +52,11 @@ def check_benchmark(
     return findings
 
 
-def check_benchmarks(names: Sequence[str] | None = None) -> list[Finding]:
+def check_benchmarks(names: Sequence[str] | None = None) -> list[Violation]:
     """:func:`check_benchmark` for the named benchmarks (default: all)."""
     from guieval.registry import benchmarks, list_benchmarks
 
-    findings: list[Finding] = []
+    findings: list[Violation] = []
     for name in list_benchmarks() if names is None else names:
         with tempfile.TemporaryDirectory(prefix="guieval-check-") as folder:
             findings += check_benchmark(benchmarks()[name], Path(folder))
@@ -72,11 +72,11 @@ class _Suite:
     data: Path
     most_damages: int
 
-    def run(self, title: str, check: Callable[[_Suite], Iterator[str]]) -> list[Finding]:
+    def run(self, title: str, check: Callable[[_Suite], Iterator[str]]) -> list[Violation]:
         subject = getattr(self.kind, "name", self.kind.__name__)
         findings = run_check(subject, title, check, self)
         if len(findings) > SHOWN:
-            findings[SHOWN:] = [Finding(subject, title, f"and {len(findings) - SHOWN} more of this kind")]
+            findings[SHOWN:] = [Violation(subject, title, f"and {len(findings) - SHOWN} more of this kind")]
         return findings
 
     def open(self, root: Path | None = None, *, skip_damaged: bool = False) -> ABCBenchmark:

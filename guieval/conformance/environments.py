@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from guieval.actions import Click, Point, Stop, Wait
-from guieval.conformance.finding import Finding, run_check
+from guieval.conformance.finding import Violation, run_check
 from guieval.data.screenshots import picture
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.steps import Score
@@ -19,7 +19,7 @@ SECONDS = 120.0
 """The most time for one check."""
 
 
-def check_environment(environment: ABCEnvironment) -> list[Finding]:
+def check_environment(environment: ABCEnvironment) -> list[Violation]:
     """The broken promises of an environment; starts devices and does a few steps on them."""
     checks: dict[str, Callable[[ABCEnvironment], Coroutine[Any, Any, None]]] = {
         "tasks": _tasks,

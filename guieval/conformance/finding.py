@@ -13,7 +13,7 @@ Subject = TypeVar("Subject")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Violation:
     """One violation: the plug-in, the check, and the problem in one sentence."""
 
     subject: str
@@ -24,7 +24,7 @@ class Finding:
         return f"{self.subject}: {self.check}: {self.message}"
 
 
-def run_check(name: str, title: str, check: Callable[[Subject], Iterable[str]], subject: Subject) -> list[Finding]:
+def run_check(name: str, title: str, check: Callable[[Subject], Iterable[str]], subject: Subject) -> list[Violation]:
     """The violations that a check finds; an exception is one too, since a plug-in may raise anything."""
     messages: list[str] = []
     try:
@@ -32,4 +32,4 @@ def run_check(name: str, title: str, check: Callable[[Subject], Iterable[str]], 
     except Exception as error:
         fault = fault_of(subject, error) if isinstance(subject, ABCModel) else None
         messages.append(fault or f"{type(error).__name__}: {error}")
-    return [Finding(name, title, message) for message in messages]
+    return [Violation(name, title, message) for message in messages]

@@ -80,7 +80,7 @@ class LocatedEpisode(Episode):
     __hash__ = Episode.__hash__
 
 
-class _Reader(ABC):
+class _DamageRule(ABC):
     """Refuses damaged data, or skips it."""
 
     skip_damaged: bool = False
@@ -94,7 +94,7 @@ class _Reader(ABC):
         self.skipped.append(error)
 
 
-class Release(_Reader):
+class Release(_DamageRule):
     """An authors' release as ``guieval data prepare`` reads it: episodes in parts that can be skipped once done."""
 
     episodes_expected: int | None = None
@@ -115,7 +115,7 @@ class Release(_Reader):
         """
 
 
-class Listing(_Reader, Generic[_Loaded]):
+class Listing(_DamageRule, Generic[_Loaded]):
     """What a run can be over: episodes of a benchmark, or tasks of an environment, listed and loaded one at a time."""
 
     name: ClassVar[str]

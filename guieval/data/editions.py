@@ -142,7 +142,7 @@ class KnownEdition(BaseModel):
         return [key for key, digest in labels.items() if _mark(_name(key), digest) not in self.marked]
 
 
-class _File(BaseModel):
+class _EditionFile(BaseModel):
     """A file of ``configs/editions``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -159,13 +159,13 @@ def known_editions(dataset: str) -> tuple[KnownEdition, ...]:
 
 
 @cache
-def _file(dataset: str) -> _File | None:
+def _file(dataset: str) -> _EditionFile | None:
     path = config_folder() / "editions" / f"{dataset}.json"
     try:
-        return _File.model_validate_json(read_bytes(path))
+        return _EditionFile.model_validate_json(read_bytes(path))
     except (OSError, ValueError) as error:
         if isinstance(error, ValidationError):
-            problem = first_problem(error, _File)
+            problem = first_problem(error, _EditionFile)
             raise UsageError(f"the editions {str(path)!r} are not valid, field {problem.field}: {problem.message}") from None
         return None
 

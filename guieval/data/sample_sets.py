@@ -187,7 +187,7 @@ def fill(sample_set: SampleSet, refs: Sequence[EpisodeRef], labels: Labels, data
     missing episodes or steps.
     """
     if sample_set.ids:
-        return _Named(sample_set, refs, labels, data).plan()
+        return _NamedEpisodes(sample_set, refs, labels, data).plan()
     return _whole(sample_set, refs, labels, data)
 
 
@@ -236,7 +236,7 @@ def _wanted(sample_set: SampleSet) -> str:
     return ", ".join(parts) or "all the data"
 
 
-class _Named:
+class _NamedEpisodes:
     """Finds the named episodes of a set in the data."""
 
     def __init__(self, sample_set: SampleSet, refs: Sequence[EpisodeRef], labels: Labels, data: str) -> None:

@@ -299,7 +299,7 @@ def header(image: Path | BinaryIO) -> Header:
     return found
 
 
-class _File(NamedTuple):
+class _CheckedFile(NamedTuple):
     """A file whose header and recorded size are right."""
 
     path: Path
@@ -342,7 +342,7 @@ class _File(NamedTuple):
         _checked[self.digest] = self.header
 
 
-def _read(root: Path, relative: str, recorded_size: Size) -> _File:
+def _read(root: Path, relative: str, recorded_size: Size) -> _CheckedFile:
     path = resolve(root, relative)
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -357,7 +357,7 @@ def _read(root: Path, relative: str, recorded_size: Size) -> _File:
         raise ScreenshotError(f"the screenshot {str(path)!r} {error}") from None
     if other := found.other_size(recorded_size):
         raise ScreenshotError(f"the screenshot {str(path)!r} {other}")
-    return _File(path, data, digest, found)
+    return _CheckedFile(path, data, digest, found)
 
 
 def _opened(stream: BinaryIO) -> tuple[ImageFile, Header]:

@@ -21,7 +21,7 @@ from guieval.exchange.exported import Exported, slug, token_counts
 from guieval.journal.earlier_tasks import earlier
 from guieval.journal.setup import UNKNOWN
 from guieval.reports.opened import OpenedOnlineRun
-from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory, read_online
+from guieval.reports.trajectories.reading import OnlineTrajectories, RecordedTrajectory, read_online
 from guieval.steps import EpisodeKey, TaskRecord, total_usage
 
 ENDING = ".trajectory.json"
@@ -70,13 +70,13 @@ class ObservationResult(_Part):
     content: str | tuple[ContentPart, ...]
 
 
-class Observation(_Part):
+class ActionResults(_Part):
     """The results of a step's actions."""
 
     results: tuple[ObservationResult, ...]
 
 
-class Metrics(_Part):
+class StepMetrics(_Part):
     """Tokens of all ``llm_call_count`` responses of a step."""
 
     prompt_tokens: int | None = None
@@ -91,8 +91,8 @@ class Step(_Part):
     message: str | tuple[ContentPart, ...]
     reasoning_content: str | None = None
     tool_calls: tuple[ToolCall, ...] | None = None
-    observation: Observation | None = None
-    metrics: Metrics | None = None
+    observation: ActionResults | None = None
+    metrics: StepMetrics | None = None
     llm_call_count: int | None = None
     extra: dict[str, Any] | None = None
 
@@ -131,7 +131,7 @@ def _of_task(record: Any) -> Any:
     return earlier(record) if isinstance(record, dict) else record
 
 
-class RunPart(_Part):
+class RecordedRun(_Part):
     """The run in a file's ``extra``: the task's place in the plan, the manifest, and the record of the outcome.
 
     ``record`` has the sample of this repetition alone; it is ``None`` for a trajectory that was not finished.
@@ -165,7 +165,7 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
     return written
 
 
-def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, Trajectory, TaskRecord | None]]:
+def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, RecordedTrajectory, TaskRecord | None]]:
     """The number of each task with each of its repetitions and the record with its sample alone, if it has one."""
     for place, key in enumerate(trajectories.run.planned.plan):
         record = trajectories.run.task(key)
@@ -175,13 +175,13 @@ def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, Traje
             yield place, each, record.model_copy(update={"samples": sample}) if record is not None and sample else None
 
 
-def _file_name(each: Trajectory) -> str:
+def _file_name(each: RecordedTrajectory) -> str:
     task = "-".join(filter(None, each.key[1:]))
     digest = "" if slug(task) == task else f"-{sha256(task.encode('utf-8', 'replace')).hexdigest()[:8]}"
     return f"{slug(task)}{digest}-{each.repetition}"
 
 
-def _document(run: Exported, each: Trajectory, record: TaskRecord | None, place: int, images: bool) -> Document:
+def _document(run: Exported, each: RecordedTrajectory, record: TaskRecord | None, place: int, images: bool) -> Document:
     screen = each.steps[0].screenshot if images and each.steps else None
     steps = [
         Step(step_id=1, source="user", message=_with_screen(each.goal, screen)),
@@ -189,7 +189,7 @@ def _document(run: Exported, each: Trajectory, record: TaskRecord | None, place:
     ]
     outcome = each.outcome
     judged: dict[str, Any] = {} if outcome is None else outcome.score.model_dump(mode="json")
-    again = RunPart(
+    again = RecordedRun(
         key=each.key,
         repetition=each.repetition,
         place=place,
@@ -228,7 +228,7 @@ def _image(screenshot: str) -> ContentPart:
     return ContentPart(type="image", source=ImageSource(media_type=kind, path=f"{IMAGES}/{Path(screenshot).name}"))
 
 
-def _step(each: Trajectory, place: int, images: bool) -> Step:
+def _step(each: RecordedTrajectory, place: int, images: bool) -> Step:
     step = each.steps[place]
     calls = tuple(
         ToolCall(
@@ -245,36 +245,38 @@ def _step(each: Trajectory, place: int, images: bool) -> Step:
         reasoning_content=step.reasoning,
         tool_calls=calls or None,
         observation=_observation(each, place, calls, images),
-        metrics=None if (paid := total_usage(step.responses)) is None else Metrics(**paid.model_dump()),
+        metrics=None if (paid := total_usage(step.responses)) is None else StepMetrics(**paid.model_dump()),
         llm_call_count=len(step.responses),
         extra=step.model_dump(mode="json", exclude=ELSEWHERE if step.other_usage else {*ELSEWHERE, "usage"}, exclude_none=True),
     )
 
 
-def _observation(each: Trajectory, place: int, calls: tuple[ToolCall, ...], images: bool) -> Observation:
+def _observation(each: RecordedTrajectory, place: int, calls: tuple[ToolCall, ...], images: bool) -> ActionResults:
     """The result of the last action: the screenshot that the next step saw, or the last one."""
     following = None if each.outcome is None else each.outcome.screenshot
     if place + 1 < len(each.steps):
         following = each.steps[place + 1].screenshot
     words = "carried out" if each.steps[place].executed else "not carried out"
     content = _with_screen(words, following if images else None)
-    return Observation(results=(ObservationResult(source_call_id=calls[-1].tool_call_id if calls else None, content=content),))
+    return ActionResults(
+        results=(ObservationResult(source_call_id=calls[-1].tool_call_id if calls else None, content=content),)
+    )
 
 
-def _totals(each: Trajectory, steps: int) -> FinalMetrics:
+def _totals(each: RecordedTrajectory, steps: int) -> FinalMetrics:
     counts = token_counts([usage for step in each.steps for usage in step.responses]) or {}
     return FinalMetrics(
         total_prompt_tokens=counts.get("input_tokens"), total_completion_tokens=counts.get("output_tokens"), total_steps=steps
     )
 
 
-def _screens(each: Trajectory) -> Iterator[str]:
+def _screens(each: RecordedTrajectory) -> Iterator[str]:
     yield from (step.screenshot for step in each.steps)
     if each.outcome is not None and each.outcome.screenshot is not None:
         yield each.outcome.screenshot
 
 
-def _copied(directory: Path, folder: Path, each: Trajectory) -> Iterator[Path]:
+def _copied(directory: Path, folder: Path, each: RecordedTrajectory) -> Iterator[Path]:
     (folder / IMAGES).mkdir(exist_ok=True)
     for name in dict.fromkeys(_screens(each)):
         try:

@@ -16,7 +16,7 @@ from guieval.actions import action_from_json
 from guieval.data.files import becoming, read_bytes
 from guieval.data.names import path_inside
 from guieval.errors import DataError, JournalError, UsageError, first_problem
-from guieval.exchange.atif import ELSEWHERE, ENDING, IMAGES, RUN, Document, RunPart, Step
+from guieval.exchange.atif import ELSEWHERE, ENDING, IMAGES, RUN, Document, RecordedRun, Step
 from guieval.history.modes import MODES
 from guieval.journal import Journal
 from guieval.journal.run_files import Manifest
@@ -36,7 +36,7 @@ class ReadTrajectories(NamedTuple):
 class _Read(NamedTuple):
     path: Path
     document: Document
-    part: RunPart
+    part: RecordedRun
 
     @property
     def order(self) -> tuple[int, bool, int]:
@@ -85,7 +85,7 @@ def _read(path: Path) -> _Read:
         document = Document.model_validate_json(read_bytes(path))
         if RUN not in document.extra:
             raise UsageError(f"{str(path)!r} is not of guieval: its trajectory has no outcome that could be scored")
-        part = RunPart.model_validate(document.extra[RUN])
+        part = RecordedRun.model_validate(document.extra[RUN])
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}") from None
     except ValidationError as error:

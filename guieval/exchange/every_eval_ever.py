@@ -20,7 +20,7 @@ from guieval.exchange.predictions.every_eval_ever import READ_BY
 from guieval.journal.setup import AGENT, UNKNOWN
 from guieval.metrics.intervals import Interval
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep
-from guieval.reports.trajectories.reading import Trajectory, read_online
+from guieval.reports.trajectories.reading import RecordedTrajectory, read_online
 from guieval.settings.sampling import EXPORTED, NATIVE
 from guieval.steps import Sample
 
@@ -255,7 +255,7 @@ def _latency(seconds: float | None) -> dict[str, float] | None:
     return None if seconds is None else {"latency_ms": 1000 * seconds}
 
 
-def _trajectory_row(each: Trajectory) -> dict[str, Any]:
+def _trajectory_row(each: RecordedTrajectory) -> dict[str, Any]:
     assert each.outcome is not None
     messages: list[dict[str, Any]] = [{"turn_idx": 0, "role": "user", "content": each.goal}]
     calls = 0

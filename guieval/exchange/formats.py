@@ -12,22 +12,22 @@ from guieval.exchange import atif, every_eval_ever, inspect_log, model_cards
 Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
 
 
-class Format(NamedTuple):
+class ExportFormat(NamedTuple):
     """A format: the function that writes a run (its first argument) below a folder, and the options that it takes."""
 
     write: Callable[..., list[Path]]
     options: frozenset[str] = frozenset()
 
 
-FORMATS: Mapping[str, Format] = {
-    "every-eval-ever": Format(every_eval_ever.write, frozenset({"organization", "relationship"})),
-    "hf-eval-results": Format(model_cards.write_eval_results, frozenset({"metric", "task"})),
-    "model-index": Format(model_cards.write_model_index),
-    "atif": Format(atif.write, frozenset({"images"})),
-    "inspect": Format(inspect_log.write, frozenset({"images"})),
+FORMATS: Mapping[str, ExportFormat] = {
+    "every-eval-ever": ExportFormat(every_eval_ever.write, frozenset({"organization", "relationship"})),
+    "hf-eval-results": ExportFormat(model_cards.write_eval_results, frozenset({"metric", "task"})),
+    "model-index": ExportFormat(model_cards.write_model_index),
+    "atif": ExportFormat(atif.write, frozenset({"images"})),
+    "inspect": ExportFormat(inspect_log.write, frozenset({"images"})),
 }
 
 
-def format_named(name: str) -> Format:
+def format_named(name: str) -> ExportFormat:
     """The format; :class:`UsageError` with the nearest name when there is none."""
     return FORMATS[known_name("format", name, FORMATS)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -33,7 +33,7 @@ from guieval.exchange.atif_reading import ReadTrajectories, make_run
 from guieval.exchange.osworld import is_osworld, osworld_tasks, write_trajectories
 from guieval.exchange.predictions import FORMATS, Predictions, detect_format, get_format, read_predictions
 from guieval.exchange.predictions.predicted import Predicted, PredictedTask
-from guieval.exchange.webarena_verified.judge import PACKAGE, Judge, outcome_of, version_of
+from guieval.exchange.webarena_verified.judge import PACKAGE, WebArenaJudge, outcome_of, version_of
 from guieval.history.modes import MODES
 from guieval.journal import SCHEMA, Journal, plan_rows, refuse_nested
 from guieval.journal.run_files import RecordedImport
@@ -87,7 +87,7 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _ImportedRun:
     """What is written: records over a plan, and the parts of the manifest that the source decides."""
 
     benchmark: str
@@ -110,8 +110,8 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _File:
-    """A file of answers, what tables call the ``model`` that gave them, and how they count."""
+class _GivenFile:
+    """A file of answers, what tables call the ``model`` that gave them, how they count, and the benchmark that is named."""
 
     file: Path
     model: str
@@ -120,6 +120,10 @@ class _File:
     reader: ABCModel | None
     choice: Choice
     answered_only: bool
+    bench: str | None
+    opened: ABCBenchmark | None
+    data: Path | None
+    options: Mapping[str, Any]
 
 
 def import_predictions(
@@ -160,62 +164,59 @@ def import_predictions(
     """
     source, out, data = Path(source), Path(out), one_path(data)
     choice = Choice(split, tuple(every(subset)), sample_set, one_path(episodes))
+    _check_places(source, out)
+    if data is None and (map or format == OWN) and bench in benchmarks() and benchmarks()[bench].needs_data:
+        raise UsageError(f"--bench {bench} needs --data, its data folder")
+    if source.is_dir() or format in FOLDERS:
+        for_files: dict[str, object] = {"--map": map, "--bench": bench, "--data": data, "--model": model}
+        for_files |= {"--protocol": protocol, "--mode": mode != "offline", "--answered-only": answered_only}
+        for_files |= {"--skip-damaged": skip_damaged, "--anyway": anyway}
+        given = [option for option, value in for_files.items() if value]
+        return _of_folder(source, out, format, name, dict(bench_options or {}), given)
+    reader = reading_model(model, None if adapter is None else str(adapter), options)
+    named = name or (reader.config.name if reader is not None else _plain_name(source))
+    chosen = "mapped" if map else _format(source, format, owned=bench is not None)
+    opened, steps = _opened(chosen, bench, data, bench_options)
+    read = read_predictions(
+        source, None if map else chosen, mapping=map, steps=steps, skip_damaged=skip_damaged, repeats=chosen != OWN
+    )
+    if not anyway:
+        read.refuse_other_labels(source)
+    given_file = _GivenFile(
+        source, named, mode, protocol, reader, choice, answered_only, bench, opened, data, bench_options or {}
+    )
+    return replace(_write(out, _of_file(given_file, read)), read=read)
+
+
+def _check_places(source: Path, out: Path) -> None:
     if not source.exists():
         raise UsageError(f"{str(source)!r} does not exist; expected a file of predictions, or a folder of results")
     if out.exists():
         raise UsageError(f"the directory {str(out)!r} exists; give another --out")
     refuse_nested(out)
-    if data is None and (map or format == OWN) and bench in benchmarks() and benchmarks()[bench].needs_data:
-        raise UsageError(f"--bench {bench} needs --data, its data folder")
-    for_files: dict[str, Any] = {
-        "--map": map,
-        "--bench": bench,
-        "--data": data,
-        "--model": model,
-        "--protocol": protocol,
-        "--mode": mode,
-    }
-    for_files |= {"--answered-only": answered_only, "--skip-damaged": skip_damaged, "--anyway": anyway}
-    if source.is_dir() or format in FOLDERS:
-        given = [option for option, value in for_files.items() if value and value != "offline"]
-        return _of_folder(source, out, format, name, dict(bench_options or {}), given)
-    reader = reading_model(model, None if adapter is None else str(adapter), options)
-    named = name or (reader.config.name if reader is not None else _plain_name(source))
-    given_file = _File(source, named, mode, protocol, reader, choice, answered_only)
-    chosen = "mapped" if map else _format(source, format, owned=bench is not None)
-    opened, steps = _opened(chosen, bench, data, bench_options)
-    how: dict[str, Any] = {"steps": steps, "skip_damaged": skip_damaged, "repeats": chosen != OWN}
-    read = read_predictions(source, None if map else chosen, mapping=map, **how)
-    if not anyway:
-        read.refuse_other_labels(source)
-    run = _of_tasks(given_file, read) if read.tasks else _of_steps(given_file, read, bench, opened, data, bench_options)
-    notes = [*_notes(read, source), *run.imported.notes]
+
+
+def _of_file(given: _GivenFile, read: Predictions) -> _ImportedRun:
+    run = _of_tasks(given, read) if read.tasks else _of_steps(given, read)
     about = RecordedImport(
         format=read.format,
-        source=source.name,
-        sha256=sha256(read_bytes(source)).hexdigest(),
-        answered_only=answered_only,
+        source=given.file.name,
+        sha256=sha256(read_bytes(given.file)).hexdigest(),
+        answered_only=given.answered_only,
         left_out=run.imported.left_out,
-        notes=notes,
+        notes=[*_notes(read, given.file), *run.imported.notes],
     )
-    return replace(_write(out, replace(run, imported=about, written=source.stat().st_mtime)), read=read)
+    return replace(run, imported=about, written=given.file.stat().st_mtime)
 
 
-def _of_tasks(given: _File, read: Predictions) -> _Run:
+def _of_tasks(given: _GivenFile, read: Predictions) -> _ImportedRun:
     keys = dict.fromkeys(task.task.episode_key for task in read.tasks)
     return _tasks_run(given.model, read.tasks, list(keys), RecordedImport(format="", source=given.file.name))
 
 
-def _of_steps(
-    given: _File,
-    read: Predictions,
-    bench: str | None,
-    opened: ABCBenchmark | None,
-    data: Path | None,
-    options: Mapping[str, Any] | None,
-) -> _Run:
+def _of_steps(given: _GivenFile, read: Predictions) -> _ImportedRun:
     """Answers to one benchmark's steps: over all of that benchmark's if its data are there, else over the file's own."""
-    benchmark = _benchmark_of(given.file, read, bench)
+    benchmark = _benchmark_of(given.file, read, given.bench)
     rows, notes, left_out = [row for row in read.rows if row.benchmark in (benchmark, "")], [], 0
     if given.reader is not None:
         rows = _with_responses(given.file, rows, read.format)
@@ -224,14 +225,14 @@ def _of_steps(
         raise UsageError(f"{str(given.file)!r} holds raw responses; add --model, the checkpoint that wrote them")
     kind = benchmarks().get(benchmark)
     relabelled = read.format in FORMATS and get_format(read.format).relabelled
-    if relabelled or (opened is None and (kind is None or kind.needs_data)):
+    if relabelled or (given.opened is None and (kind is None or kind.needs_data)):
         run = _by_itself(given, benchmark, rows)
         notes += read.assumed
         left_out = len(read.skipped) + read.unanswered
     else:
-        run = _of_benchmark(given, opened or load_benchmark(benchmark, data, **(options or {})), rows)
+        run = _of_benchmark(given, given.opened or load_benchmark(benchmark, given.data, **given.options), rows)
     about = run.imported.model_copy(update={"notes": [*notes, *run.imported.notes], "left_out": left_out})
-    return replace(run, imported=about, data=data, options=options)
+    return replace(run, imported=about, data=given.data, options=given.options)
 
 
 def _opened(
@@ -313,35 +314,22 @@ def _notes(read: Predictions, file: Path) -> Iterator[str]:
         )
 
 
-def _of_benchmark(given: _File, benchmark: ABCBenchmark, rows: Iterable[Predicted]) -> _Run:
+def _of_benchmark(given: _GivenFile, benchmark: ABCBenchmark, rows: Iterable[Predicted]) -> _ImportedRun:
     """Answers to a benchmark's steps, all of which count, or those of the choice; a step without an answer is missing."""
-    file, choice, reader = given.file, given.choice, given.reader
     refs = {ref.key: ref for ref in benchmark.index()}
     by_episode: dict[EpisodeKey, dict[int, Predicted]] = {}
     for row in rows:
         key = EpisodeKey(benchmark.name, row.subset, row.episode_id)
         if key not in refs or row.step_index >= refs[key].length:
             near = nearest(row.episode_id, [each.episode_id for each in refs])
-            step = StepKey(*key, row.step_index)
-            raise DataError(f"{str(file)!r} answers step {step}, which {benchmark.name!r} in this data does not have{near}")
+            lacking = f"{StepKey(*key, row.step_index)}, which {benchmark.name!r} in this data does not have"
+            raise DataError(f"{str(given.file)!r} answers step {lacking}{near}")
         by_episode.setdefault(key, {})[row.step_index] = row
-    chosen = select(benchmark, choice)
-    answered = {key: sorted(steps) for key, steps in by_episode.items()}
-    if not choice.narrows and not answered.keys() <= chosen.plan.keys():  # it answers other splits than the default one
+    chosen = select(benchmark, given.choice)
+    if not given.choice.narrows and not by_episode.keys() <= chosen.plan.keys():  # it answers other splits than the default one
         chosen = select(benchmark, Choice(split="all"))
     if given.answered_only:
-        kept = {key: [i for i in steps if i in by_episode.get(key, ())] for key, steps in chosen.plan.items()}
-        plan = {key: steps for key, steps in kept.items() if steps}
-        counts = f"{sum(map(len, plan.values())):,} of {sum(map(len, chosen.plan.values())):,} steps"
-        chosen = replace(
-            chosen,
-            refs=[ref for ref in chosen.refs if ref.key in plan],
-            plan=plan,
-            title=f"{chosen.title}, answered only",
-            text=f"the {counts} that {file.name} answers, of {chosen.text}",
-        )
-        if not plan:
-            raise UsageError(f"{str(file)!r} answers none of the chosen steps")
+        chosen = _answered_only(chosen, by_episode, given.file)
     found = get_protocol(given.protocol or benchmark.protocol)
     evaluator = ActionEvaluator(found)
 
@@ -350,12 +338,12 @@ def _of_benchmark(given: _File, benchmark: ABCBenchmark, rows: Iterable[Predicte
             for task in benchmark.load(refs[key]).steps if key in chosen.plan else ():
                 row = of_episode.get(task.step_index)
                 if row is not None and task.step_index in chosen.plan[key]:
-                    yield StepRecord(task=task, samples=(_sample(evaluator, reader, task, row),))
+                    yield StepRecord(task=task, samples=(_sample(evaluator, given.reader, task, row),))
 
     content = read_content(chosen.refs, chosen.plan, benchmark.load)
     outside = sum(index not in chosen.plan.get(key, ()) for key, steps in by_episode.items() for index in steps)
     notes = [f"{counted(outside, 'answer')} to other steps than those chosen left out"] if outside else []
-    return _Run(
+    return _ImportedRun(
         benchmark.name,
         given.model,
         found.name,
@@ -366,12 +354,28 @@ def _of_benchmark(given: _File, benchmark: ABCBenchmark, rows: Iterable[Predicte
         chosen.refs,
         content,
         chosen,
-        reader,
+        given.reader,
         benchmark.action_space,
     )
 
 
-def _by_itself(given: _File, name: str, rows: Sequence[Predicted]) -> _Run:
+def _answered_only(chosen: Selection, answered: Mapping[EpisodeKey, Container[int]], file: Path) -> Selection:
+    """Those of the chosen steps that the file answers."""
+    kept = {key: [i for i in steps if i in answered.get(key, ())] for key, steps in chosen.plan.items()}
+    plan = {key: steps for key, steps in kept.items() if steps}
+    if not plan:
+        raise UsageError(f"{str(file)!r} answers none of the chosen steps")
+    counts = f"{sum(map(len, plan.values())):,} of {sum(map(len, chosen.plan.values())):,} steps"
+    return replace(
+        chosen,
+        refs=[ref for ref in chosen.refs if ref.key in plan],
+        plan=plan,
+        title=f"{chosen.title}, answered only",
+        text=f"the {counts} that {file.name} answers, of {chosen.text}",
+    )
+
+
+def _by_itself(given: _GivenFile, name: str, rows: Sequence[Predicted]) -> _ImportedRun:
     """Answers with the steps that their own rows describe; nothing else is known, so nothing else counts."""
     file, reader = given.file, given.reader
     tasks: dict[StepKey, tuple[StepTaskModel, Predicted]] = {}
@@ -399,7 +403,7 @@ def _by_itself(given: _File, name: str, rows: Sequence[Predicted]) -> _Run:
     evaluator = ActionEvaluator(found)
     types = {key: {index: step.action.type for index, step in steps.items()} for key, steps in by_episode.items()}
     edition = Edition.of(first.dataset, labels_of(task for task, _ in tasks.values()))
-    return _Run(
+    return _ImportedRun(
         name,
         given.model,
         found.name,
@@ -455,8 +459,8 @@ def _of_folder(
         run = _tasks_run(name or found[0].place.parent.parent.name, tasks, keys, about)
         run = replace(run, also=lambda directory: write_trajectories(found, directory), written=source.stat().st_mtime)
         return _write(out, run)
-    check_options(Judge, options, f"the format {chosen!r}")
-    rows = list(Judge(**options).rows(source))
+    check_options(WebArenaJudge, options, f"the format {chosen!r}")
+    rows = list(WebArenaJudge(**options).rows(source))
     outcomes = [outcome_of(row) for row in rows]
     keys = [each.task.episode_key if isinstance(each, PredictedTask) else each for each in outcomes]
     version = version_of(rows)
@@ -479,7 +483,7 @@ def _folder_format(folder: Path) -> str:
     )
 
 
-def _tasks_run(model: str, tasks: Sequence[PredictedTask], keys: Sequence[EpisodeKey], about: RecordedImport) -> _Run:
+def _tasks_run(model: str, tasks: Sequence[PredictedTask], keys: Sequence[EpisodeKey], about: RecordedImport) -> _ImportedRun:
     """Outcomes of tasks in an environment; a planned task without one is missing."""
 
     def records() -> Iterator[Record]:
@@ -493,12 +497,12 @@ def _tasks_run(model: str, tasks: Sequence[PredictedTask], keys: Sequence[Episod
         raise UsageError(f"the file holds outcomes of several environments ({', '.join(sorted(names))}); keep the rows of one")
     text = f"the {len(keys):,} tasks of {about.source}"
     chosen = Selection([EpisodeRef(key, 1) for key in keys], {key: range(1) for key in keys}, "", text)
-    return _Run(
+    return _ImportedRun(
         next(iter(names)), model, ENVIRONMENT.name, "online", chosen.plan, records(), about, chosen.refs, selection=chosen
     )
 
 
-def _manifest(run: _Run) -> dict[str, Any]:
+def _manifest(run: _ImportedRun) -> dict[str, Any]:
     protocol = get_protocol(run.protocol)
     reader = run.reader
     model: dict[str, Any] = {} if reader is None else reader.config.model_dump(mode="json", exclude={"scaffold"})
@@ -536,7 +540,7 @@ def _manifest(run: _Run) -> dict[str, Any]:
     }
 
 
-def _write(out: Path, run: _Run) -> Imported:
+def _write(out: Path, run: _ImportedRun) -> Imported:
     """Write the run directory; it is there when it is whole, and not before."""
     answered: Counter[bool] = Counter()
     try:

@@ -22,7 +22,7 @@ from guieval.exchange.exported import Exported, ExportedMetric, failure, slug, t
 from guieval.journal import journal_file
 from guieval.journal.setup import UNKNOWN
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
-from guieval.reports.trajectories.reading import Trajectory, read_online
+from guieval.reports.trajectories.reading import RecordedTrajectory, read_online
 from guieval.settings.sampling import EXPORTED
 from guieval.steps import Sample, Usage, whole_text
 
@@ -218,7 +218,7 @@ def _step_sample(run: Exported, step: OpenedStep, place: int, sample: Sample, co
     }
 
 
-def _trajectory_sample(run: Exported, each: Trajectory, content: _Content) -> dict[str, Any]:
+def _trajectory_sample(run: Exported, each: RecordedTrajectory, content: _Content) -> dict[str, Any]:
     screens = [(step.screenshot, step.size) for step in each.steps]
     if screens and each.outcome is not None and each.outcome.screenshot is not None:
         screens.append((each.outcome.screenshot, screens[-1][1]))

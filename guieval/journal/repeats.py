@@ -36,13 +36,13 @@ class Seeds(NamedTuple):
         return ", ".join(f"{name} seed {seed}" for name, seed in named.items() if seed is not None) or "no seed"
 
 
-class _Member(NamedTuple):
+class _Repeated(NamedTuple):
     planned: int
     number: int
     seeds: Seeds
     run: RunFolder
 
-    def fits(self, other: _Member) -> bool:
+    def fits(self, other: _Repeated) -> bool:
         """Whether another run, with the same settings but for seeds, is a repeat: of other seeds, and of a like set-up."""
         changed = differences(self.run.manifest.setups, other.run.manifest.setups)
         return self.seeds != other.seeds and {each.fact for each in changed} <= set(OF_RESPONSES)
@@ -111,11 +111,11 @@ def grouped(directories: Iterable[Path]) -> list[Repeats]:
 
     Raises :class:`guieval.errors.UsageError` for a run whose manifest or plan cannot be read.
     """
-    groups: dict[str, list[list[_Member]]] = {}
-    order: list[list[_Member]] = []
+    groups: dict[str, list[list[_Repeated]]] = {}
+    order: list[list[_Repeated]] = []
     for directory in directories:
         run = RunFolder(directory)
-        own = _Member(*_numbers(run.manifest), _seeds(run.manifest), run)
+        own = _Repeated(*_numbers(run.manifest), _seeds(run.manifest), run)
         same = groups.setdefault(_alike(run), [])
         group = next((each for each in same if all(own.fits(other) for other in each)), None)
         if group is None:

@@ -88,7 +88,7 @@ _OPTIONAL_LABELS = ("app", "category", "language", "element")
 
 
 @dataclass(frozen=True)
-class Cell:
+class BreakdownCell:
     """The steps with these ``labels``, one for each property of the breakdown, and the shares of them that match.
 
     An interval is over episodes (:func:`guieval.metrics.intervals.quoted`); it reaches up to that with all unanswered steps
@@ -114,7 +114,7 @@ def ways(columns: RunColumns) -> tuple[str, ...]:
     return (*own, *sorted(key for key in columns.groups if key not in own))
 
 
-def breakdown(columns: RunColumns, protocol: str, by: str | Sequence[str]) -> list[Cell]:
+def breakdown(columns: RunColumns, protocol: str, by: str | Sequence[str]) -> list[BreakdownCell]:
     """The run's reached steps by ``action`` (the reference's type), episode ``length`` (:data:`LENGTHS`), ``step`` (index
     from 0), step ``ratio`` (:data:`STEP_RATIOS`), length of the ``reasoning`` (:data:`REASONING`), ``subset``,
     or a label of the benchmark (a key of ``columns.groups``).
@@ -126,7 +126,7 @@ def breakdown(columns: RunColumns, protocol: str, by: str | Sequence[str]) -> li
     return mean_breakdown([columns], protocol, by)
 
 
-def mean_breakdown(runs: Sequence[RunColumns], protocol: str, by: str | Sequence[str]) -> list[Cell]:
+def mean_breakdown(runs: Sequence[RunColumns], protocol: str, by: str | Sequence[str]) -> list[BreakdownCell]:
     """:func:`breakdown` of runs that are repeats: each cell is the mean over those that have it, its interval over both."""
     found: dict[tuple[str, ...], list[tuple[_Ways, _Ways]]] = {}
     for columns in runs:
@@ -137,7 +137,7 @@ def mean_breakdown(runs: Sequence[RunColumns], protocol: str, by: str | Sequence
             exact = _ways(columns, judged, cell.exact_match, judged.exact_match & rows, rows)
             found.setdefault(cell.labels, []).append((typed, exact))
     return [
-        Cell(
+        BreakdownCell(
             labels,
             *(over_repeats([each for each, _ in of], [possible for _, possible in of]) for of in zip(*both, strict=True)),
         )
@@ -145,17 +145,17 @@ def mean_breakdown(runs: Sequence[RunColumns], protocol: str, by: str | Sequence
     ]
 
 
-def by_action(columns: RunColumns, judged: Judged) -> list[Cell]:
+def by_action(columns: RunColumns, judged: Judged) -> list[BreakdownCell]:
     """The reached steps by the type of their reference, without intervals."""
     return [cell for cell, _ in _cells(columns, judged, [_labels(columns, "action")])]
 
 
-def by_groups(columns: RunColumns, judged: Judged, keys: Sequence[str]) -> list[Cell]:
+def by_groups(columns: RunColumns, judged: Judged, keys: Sequence[str]) -> list[BreakdownCell]:
     """The reached steps by some of the benchmark's labels, without intervals."""
     return [cell for cell, _ in _cells(columns, judged, [_numbered(columns.groups[key]) for key in keys])]
 
 
-def _cells(columns: RunColumns, judged: Judged, cuts: Sequence[Cut]) -> Iterator[tuple[Cell, NDArray[np.bool_]]]:
+def _cells(columns: RunColumns, judged: Judged, cuts: Sequence[Cut]) -> Iterator[tuple[BreakdownCell, NDArray[np.bool_]]]:
     """A cell for each combination of labels that occurs, in natural order, and (n,) its rows."""
     counted = judged.reached & np.logical_and.reduce([codes >= 0 for codes, _ in cuts])
     if not counted.any():
@@ -167,7 +167,7 @@ def _cells(columns: RunColumns, judged: Judged, cuts: Sequence[Cut]) -> Iterator
     place[counted] = where.reshape(-1)
     for number, (codes, n, missing, typed, exact) in enumerate(zip(combinations.T.tolist(), *sums, strict=True)):
         labels = tuple(names[code] for code, (_, names) in zip(codes, cuts, strict=True))
-        yield Cell(labels, *(share_of(count, n, missing=missing) for count in (typed, exact))), place == number
+        yield BreakdownCell(labels, *(share_of(count, n, missing=missing) for count in (typed, exact))), place == number
 
 
 def misses(columns: RunColumns, protocol: str | Protocol) -> dict[ErrorKind, Measured]:

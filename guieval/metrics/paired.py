@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from guieval.errors import UsageError
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.intervals import LEVEL, Floats, Interval, Kind, Terms, Weighed, contributions, total
+from guieval.metrics.intervals import LEVEL, Floats, Interval, Kind, Terms, Weighed, contributions, sums, total
 from guieval.metrics.measured import Measured
 
 _DUST = 1e-9
@@ -108,8 +108,8 @@ def tested(of: Weighed, level: float = LEVEL, deciding: Floats | None = None, *,
 
     ``deciding``: (b,) in how many episodes the runs differ; those whose value is not 0 by default.
     """
-    unlike = (of.counts * (np.abs(of.values) > _DUST)).sum(axis=1)
-    squares = (of.counts * of.values**2).sum(axis=1)
+    unlike = sums(of.counts * (np.abs(of.values) > _DUST))
+    squares = sums(of.counts * of.values**2)
     size = np.where(unlike > 0, np.sqrt(squares / np.maximum(unlike, 1)), 1.0)
     from scipy.special import ndtr
 

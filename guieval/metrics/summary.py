@@ -32,7 +32,7 @@ from guieval.evaluation.protocol import (
     Protocol,
 )
 from guieval.history.modes import StopPolicy
-from guieval.metrics.breakdown import Cell, by_action, by_groups
+from guieval.metrics.breakdown import BreakdownCell, by_action, by_groups
 from guieval.metrics.columns import NOT_RUN, TYPES, End, Judged, RunColumns
 from guieval.metrics.measured import THOUSANDTHS, Measured, share_of
 from guieval.metrics.protocol_metric import ProtocolMetric
@@ -98,7 +98,7 @@ class GroupTable:
     """
 
     keys: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[BreakdownCell, ...]
     mean_type_match: Measured
     mean_exact_match: Measured
 
@@ -134,7 +134,7 @@ class RunSummary(BaseModel):
     metrics: dict[str, Measured]
     own: dict[str, Measured]
     further: dict[str, Measured]
-    by_action_type: dict[str, Cell]
+    by_action_type: dict[str, BreakdownCell]
     groups: tuple[GroupTable, ...]
 
     @cached_property
@@ -278,13 +278,13 @@ def _summed(counts: Sequence[Mapping[End, int]]) -> dict[str, int]:
     return {end: sum(each[end] for each in counts) for end in counts[0]}
 
 
-def _averaged(cells: Sequence[Sequence[Cell]]) -> list[Cell]:
+def _averaged(cells: Sequence[Sequence[BreakdownCell]]) -> list[BreakdownCell]:
     """The cells of repeats, each the mean over those that have it."""
-    found: dict[tuple[str, ...], list[Cell]] = {}
+    found: dict[tuple[str, ...], list[BreakdownCell]] = {}
     for cell in chain.from_iterable(cells):
         found.setdefault(cell.labels, []).append(cell)
     return [
-        Cell(labels, *(over_repeats([getattr(cell, match) for cell in of]) for match in ("type_match", "exact_match")))
+        BreakdownCell(labels, *(over_repeats([getattr(cell, match) for cell in of]) for match in ("type_match", "exact_match")))
         for labels, of in found.items()
     ]
 

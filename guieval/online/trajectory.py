@@ -78,7 +78,7 @@ def reply_of(sample: Sample) -> dict[str, Any]:
     return {name: getattr(sample, name) for name in _OF_THE_REPLY} | {"raw_response": sample.raw_response or ""}
 
 
-class _Place(NamedTuple):
+class _RepetitionPlace(NamedTuple):
     key: EpisodeKey
     sample: int
 
@@ -112,10 +112,10 @@ class Trajectories:
     def __init__(self, directory: Path, earlier: Callable[[TrajectoryStep], None] = lambda step: None) -> None:
         self.directory = directory
         self._path = directory / TRAJECTORIES
-        self._attempts: dict[_Place, int] = {}
-        self._offsets: dict[_Place, list[int]] = {}
-        self._broken: set[_Place] = set()
-        self._spent: dict[_Place, _Spent] = {}
+        self._attempts: dict[_RepetitionPlace, int] = {}
+        self._offsets: dict[_RepetitionPlace, list[int]] = {}
+        self._broken: set[_RepetitionPlace] = set()
+        self._spent: dict[_RepetitionPlace, _Spent] = {}
         self._kept: set[str] = set()
         try:
             (directory / SCREENS).mkdir(exist_ok=True)
@@ -135,7 +135,7 @@ class Trajectories:
 
     def _note(self, step: TrajectoryStep, offset: int) -> None:
         """Remember where a step of the last attempt at a repetition is, and what the replies of all attempts took."""
-        place = _Place(step.key, step.sample)
+        place = _RepetitionPlace(step.key, step.sample)
         self._spent.setdefault(place, _Spent()).add(step)
         if step.attempt > self._attempts.get(place, 0):
             self._offsets.pop(place, None)
@@ -149,13 +149,13 @@ class Trajectories:
 
     def forget(self, key: EpisodeKey, sample: int) -> None:
         """Free what is kept of a repetition that is judged."""
-        self._offsets.pop(_Place(key, sample), None)
-        self._attempts.pop(_Place(key, sample), None)
-        self._spent.pop(_Place(key, sample), None)
+        self._offsets.pop(_RepetitionPlace(key, sample), None)
+        self._attempts.pop(_RepetitionPlace(key, sample), None)
+        self._spent.pop(_RepetitionPlace(key, sample), None)
 
     def spent(self, key: EpisodeKey, sample: int) -> dict[str, Any]:
         """Tokens and seconds of the replies of all attempts at a repetition, as fields of :class:`guieval.steps.Repetition`."""
-        spent = self._spent.get(_Place(key, sample))
+        spent = self._spent.get(_RepetitionPlace(key, sample))
         if spent is None:
             return {}
         usage = Usage(prompt_tokens=spent.prompt_tokens, completion_tokens=spent.completion_tokens)
@@ -164,12 +164,12 @@ class Trajectories:
 
     def last_attempt(self, key: EpisodeKey, sample: int) -> int:
         """The number of the attempt at a repetition of a task to go on with: the last one, unless a step of it is damaged."""
-        place = _Place(key, sample)
+        place = _RepetitionPlace(key, sample)
         return self._attempts.get(place, 0) + (place in self._broken)
 
     def steps(self, key: EpisodeKey, sample: int) -> list[TrajectoryStep]:
         """The recorded steps of the attempt to go on with (:meth:`last_attempt`), from the first on."""
-        place = _Place(key, sample)
+        place = _RepetitionPlace(key, sample)
         if place in self._broken:
             return []
         with open_file(self._path) as stream:

@@ -5,7 +5,7 @@ is ever evaluated as code. Every function raises :class:`guieval.errors.ParseErr
 """
 
 from guieval.parsing.call_tables import CallTable, ScrollWords
-from guieval.parsing.calls import Call, call_text, first_call, quoted
+from guieval.parsing.calls import CallExpression, call_text, first_call, quoted
 from guieval.parsing.function_tags import function_calls, function_text
 from guieval.parsing.json_values import MAX_DEPTH, MAX_REPAIR, json_value, named_object
 from guieval.parsing.points import clicked, decoded, is_place, numbers, place, stated_place
@@ -14,7 +14,7 @@ from guieval.parsing.tags import closed_thought, first_round, first_thought, spl
 __all__ = [
     "MAX_DEPTH",
     "MAX_REPAIR",
-    "Call",
+    "CallExpression",
     "CallTable",
     "ScrollWords",
     "call_text",

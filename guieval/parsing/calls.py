@@ -17,7 +17,7 @@ MAX_ARGUMENTS, MAX_CALLS = 40, 1_000
 
 
 @dataclass(frozen=True)
-class Call:
+class CallExpression:
     """A call expression ``name(key='value', ...)``: values as text, without their quotes and with escapes resolved.
 
     ``text`` is the call as it was written, and ``end`` where it ends in the text it was read from.
@@ -54,7 +54,7 @@ _UNICODE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"'}
 
 
-def first_call(text: str, names: Iterable[str]) -> Call:
+def first_call(text: str, names: Iterable[str]) -> CallExpression:
     """The first call in ``text`` whose name is among ``names``, in upper or lower case.
 
     Tolerated: words around the call; either kind of quote, curly ones, or none around numbers; quotes inside a value that are
@@ -72,7 +72,7 @@ def first_call(text: str, names: Iterable[str]) -> Call:
         for name, opened in islice(_calls(text), MAX_CALLS):
             if name.lower() in known:
                 arguments, end = _arguments(text, opened + 1)
-                return Call(known[name.lower()], arguments, text[opened - len(name) : end], end)
+                return CallExpression(known[name.lower()], arguments, text[opened - len(name) : end], end)
             unknown = unknown or name
     if unknown is not None:
         raise ParseError(f"the reply calls {unknown!r}, which is not an action of this family")

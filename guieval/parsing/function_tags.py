@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from guieval.errors import ParseError
-from guieval.parsing.calls import MAX_ARGUMENTS, MAX_CALLS, Call
+from guieval.parsing.calls import MAX_ARGUMENTS, MAX_CALLS, CallExpression
 
 _WORD = r"\s{0,9}([A-Za-z_]\w{0,40})\s{0,9}>"
 _FUNCTION = re.compile(rf"<function={_WORD}(?!\s{{0,9}}<function=)")
@@ -15,7 +15,7 @@ _CUT = re.compile(r"\s*<(?!/)[^<>]{0,60}\Z")
 _END = re.compile(rf"</parameter>|(?=<parameter={_WORD}|</function>)")
 
 
-def function_calls(text: str) -> Iterator[Call]:
+def function_calls(text: str) -> Iterator[CallExpression]:
     """The calls of a text in order, at most 1,000.
 
     A new line after a parameter's tag, and then one in front of its end, are not part of the value. Tolerated: words around
@@ -44,7 +44,7 @@ def function_calls(text: str) -> Iterator[Call]:
             position = end.end()
         if _CUT.match(text, position):
             raise ParseError("the reply ends inside the tag of a parameter")
-        yield Call(opened[1], arguments, text[opened.start() : position], position)
+        yield CallExpression(opened[1], arguments, text[opened.start() : position], position)
 
 
 def function_text(name: str, arguments: Mapping[str, object], *, lines: bool = True) -> str:

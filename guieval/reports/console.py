@@ -7,11 +7,11 @@ Each has its denominator and, if known, its interval.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from guieval.data.doctor.counts import counted
-from guieval.metrics import Measured, RunSummary, Summary
-from guieval.metrics.breakdown import Cell as Scores
+from guieval.metrics import Measured, RunSummary, Summary, TaskSummary
+from guieval.metrics.breakdown import BreakdownCell as Scores
 from guieval.metrics.columns import ENDS
 from guieval.metrics.leading import denominators
 from guieval.metrics.repeats import Repeated
@@ -20,6 +20,7 @@ from guieval.metrics.summary import COVERAGE_NEEDED, WITHOUT_OPEN, GroupTable
 from guieval.reports.tables.table import NOTHING, Cell, Number, Row, Table, columns, share, side_by_side
 from guieval.steps import ENDS as ENDINGS
 
+S = TypeVar("S", RunSummary, TaskSummary)
 _WHOLE_EPISODES = ("success rate", "progress", "step-weighted progress")
 _HIDDEN = {f"{name}{WITHOUT_OPEN}" for name in (*_WHOLE_EPISODES, "coverage", "covered type match")}
 """Metrics that only Python and JSON show."""
@@ -30,11 +31,11 @@ _FALSE_COMPLETION = (
 )
 
 
-class Run(NamedTuple):
+class Run(NamedTuple, Generic[S]):
     """The printed column of a run. The label may have several lines, e.g. model, benchmark and mode."""
 
     label: str
-    summary: Any
+    summary: S
 
 
 def _has_outcomes(summary: RunSummary) -> bool:
@@ -42,7 +43,7 @@ def _has_outcomes(summary: RunSummary) -> bool:
     return set(summary.by_action_type) == {"UNSUPPORTED"}
 
 
-def run_table(runs: Sequence[Run]) -> Table:
+def run_table(runs: Sequence[Run[RunSummary]]) -> Table:
     """The metrics of every run: over all steps, those of the user, coverage, and how each planned step ended.
 
     Metrics that none of the runs defines are skipped, those of episodes if every episode is one step (grounding).
@@ -67,7 +68,7 @@ def run_table(runs: Sequence[Run]) -> Table:
     return side_by_side("Metrics (with 95 % intervals)", (run.label for run in runs), rows[1:], name="metrics")
 
 
-def own_table(runs: Sequence[Run]) -> Table | None:
+def own_table(runs: Sequence[Run[RunSummary]]) -> Table | None:
     """The metrics of the protocol's source under its own names, and what each is over; ``None`` without any."""
     own = [run.summary.own for run in runs]
     names = list(dict.fromkeys(name for each in own for name in each))
@@ -85,7 +86,7 @@ def own_table(runs: Sequence[Run]) -> Table | None:
     return Table(title, columns("metric", "value", INTERVAL, "n", "of", folds=("of",)), tuple(rows), name="own")
 
 
-def action_table(runs: Sequence[Run]) -> Table | None:
+def action_table(runs: Sequence[Run[RunSummary]]) -> Table | None:
     """Type match and exact match by the reference's action type; ``None`` where all references are of one type."""
     names = dict.fromkeys(name for run in runs for name in run.summary.by_action_type)
     if len(names) < 2:
@@ -97,7 +98,7 @@ def action_table(runs: Sequence[Run]) -> Table | None:
     return _pairs("By reference action", [rows, all_steps], runs, "actions")
 
 
-def group_table(runs: Sequence[Run]) -> Table | None:
+def group_table(runs: Sequence[Run[RunSummary]]) -> Table | None:
     """Exact match and type match by group label; ``None`` when no run has groups.
 
     Every key of the benchmark's labels has a section, then every pair of keys with the unweighted mean of its cells; the
@@ -122,13 +123,13 @@ def group_table(runs: Sequence[Run]) -> Table | None:
     return _pairs("By group", [*sections, all_steps], runs, "groups")
 
 
-def report_tables(runs: Sequence[Run]) -> list[Table]:
+def report_tables(runs: Sequence[Run[RunSummary]]) -> list[Table]:
     """All tables, the metrics last."""
     tables = (group_table(runs), action_table(runs), run_table(runs), own_table(runs))
     return [table for table in tables if table is not None]
 
 
-def online_tables(runs: Sequence[Run]) -> list[Table]:
+def online_tables(runs: Sequence[Run[TaskSummary]]) -> list[Table]:
     """Of online runs: success by group, if tasks have groups, and all metrics with how the repetitions ended."""
     labels, found = [run.label for run in runs], [run.summary for run in runs]
     rows = _named(dict.fromkeys(name for each in found for name in each.metrics), [each.metrics for each in found])
@@ -152,7 +153,7 @@ def report_json(summary: Summary) -> dict[str, Any]:
     return {"state": summary.state, "summary": {name: getattr(summary, name) for name in type(summary).model_fields}}
 
 
-def warning_lines(runs: Sequence[Run]) -> list[str]:
+def warning_lines(runs: Sequence[Run[RunSummary]]) -> list[str]:
     """One sentence for each reason not to publish a run's metrics as they are."""
     return [line for run in runs for line in _warnings(" ".join(run.label.split()), run.summary)]
 
@@ -190,13 +191,13 @@ def _times(of: Measured) -> int:
     return len(of.repeats) if isinstance(of, Repeated) else 1
 
 
-def _pairs(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], name: str) -> Table:
+def _pairs(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run[RunSummary]], name: str) -> Table:
     rows = [row for section in sections for row in ((), *section)]
     whole = f"{title}: exact match / type match (% of n)"
     return side_by_side(whole, (run.label for run in runs), rows[1:], name=name)
 
 
-def _rows(names: Sequence[str], runs: Sequence[Run]) -> list[Row]:
+def _rows(names: Sequence[str], runs: Sequence[Run[RunSummary]]) -> list[Row]:
     return _named(names, [run.summary.all_metrics for run in runs])
 
 
@@ -205,7 +206,7 @@ def _named(names: Iterable[str], found: Sequence[Mapping[str, Measured]], indent
     return [(f"{indent}{name}", *(Number(of_run.get(name, unknown), show_n=True) for of_run in found)) for name in names]
 
 
-def _ends(runs: Sequence[Run]) -> list[Row]:
+def _ends(runs: Sequence[Run[RunSummary]]) -> list[Row]:
     ends: list[tuple[str, str]] = [(end.replace("_", " "), end) for end in ENDS]
     several = ", of all repeats" * any(_times(run.summary.exact_match) > 1 for run in runs)
     ends += [(f"planned steps{several}", "planned")]
@@ -227,8 +228,8 @@ def _pair(exact_match: Measured, type_match: Measured) -> str:
     return f"{' / '.join(shares)} of {type_match.n:,}"
 
 
-def _all_steps(runs: Sequence[Run]) -> list[Row]:
-    def match(run: Run) -> Cell:
+def _all_steps(runs: Sequence[Run[RunSummary]]) -> list[Row]:
+    def match(run: Run[RunSummary]) -> Cell:
         return " ".join(
             filter(None, (_pair(run.summary.exact_match, run.summary.type_match), Number(run.summary.exact_match).marks))
         )
@@ -236,6 +237,6 @@ def _all_steps(runs: Sequence[Run]) -> list[Row]:
     return [("all steps", *map(match, runs))]
 
 
-def _without_type(run: Run) -> int:
+def _without_type(run: Run[RunSummary]) -> int:
     summary: RunSummary = run.summary
     return summary.type_match.n - sum(cell.n for cell in summary.by_action_type.values())

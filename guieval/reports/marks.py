@@ -31,7 +31,7 @@ _Colour = tuple[int, int, int, int]
 Kind = Literal["reference", "alternative", "prediction"]
 
 
-class Overlay:
+class MarkOverlay:
     """Marks for a screenshot of ``size`` pixels; :meth:`over` puts them on it.
 
     ``unit`` is the size of a pixel of the viewer's page in pixels of the screenshot.
@@ -171,9 +171,9 @@ def step_overlay(
     polygon: Sequence[Sequence[float]] | None = None,
     boxes: bool = True,
     unit: float | None = None,
-) -> Overlay:
+) -> MarkOverlay:
     """The marks of a step in the viewer's order: accepted ``area``, elements and targets (``boxes``), accepted actions."""
-    overlay = Overlay(size, unit)
+    overlay = MarkOverlay(size, unit)
     if area is not None:
         accepted = getattr(task, area["boxes"]) if isinstance(area["boxes"], str) else area["boxes"]
         overlay.accepted(accepted, polygon if area["polygon"] else None, area["radii"])

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import get_args
 
 from guieval.metrics import Measured
-from guieval.metrics.breakdown import Cell, breakdown, misses
+from guieval.metrics.breakdown import BreakdownCell, breakdown, misses
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.sampling import Luck, Sampled, most_drawn, sampled
 from guieval.reports.console import INTERVAL
@@ -40,7 +40,7 @@ def sample_table(run: RunColumns, protocols: Sequence[str]) -> Table | None:
     return Table(title, columns("protocol", *heads, "n"), rows, name="samples")
 
 
-def breakdown_cells(run: RunColumns, protocol: str, by: str) -> list[Cell] | Mapping[str, Measured]:
+def breakdown_cells(run: RunColumns, protocol: str, by: str) -> list[BreakdownCell] | Mapping[str, Measured]:
     """The steps by ``action-type``, ``length``, ``step``, ``ratio``, ``subset`` or a label, or the misses by ``error``.
 
     Raises :class:`guieval.errors.UsageError` for a name that the run cannot be broken down by.

@@ -152,7 +152,7 @@ def amount(value: float, currency: str) -> str:
     return f"{value:,.{digits}f} {currency}"
 
 
-class Spent(NamedTuple):
+class RunCost(NamedTuple):
     """What a run spent, and the price of its model, if one is known."""
 
     tokens: Tokens
@@ -191,7 +191,7 @@ def describe(bill: Mapping[str, Any]) -> str | None:
     return f"{about}{amount(bill['amount'], price['currency'])} ({tokens}; prices as of {price['as_of']})"
 
 
-class Budget:
+class CostLimit:
     """Stops requests before the estimated cost of finished requests and those in flight exceeds ``limit``.
 
     ``limit`` is in the price's currency and for all runs of one command, including their earlier sessions.

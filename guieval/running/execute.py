@@ -19,7 +19,7 @@ from guieval.journal import is_run
 from guieval.journal.directory import SHARDS
 from guieval.metrics import Summary
 from guieval.metrics.of_run import Metrics, in_words
-from guieval.running.costs import Spent
+from guieval.running.costs import RunCost
 from guieval.running.engine_choice import open_server
 from guieval.running.kinds import RunKind, kind_of
 from guieval.running.outcome import RunOutcome
@@ -62,7 +62,7 @@ class Result(NamedTuple):
     config: RunConfig
     outcome: RunOutcome
     summary: Summary
-    spent: Spent | None
+    spent: RunCost | None
     notes: list[str]
 
     def __repr__(self) -> str:

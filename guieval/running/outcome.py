@@ -12,7 +12,7 @@ from guieval.engines import EndpointStats
 from guieval.journal.run_files import RecordedOverlay
 from guieval.metrics import AnyLedger, summary_of
 from guieval.running.costs import Tokens
-from guieval.running.progress.counts import Failures, Progress
+from guieval.running.progress.counts import RunProgress, StageFailures
 from guieval.running.resolved import ResolvedRun
 from guieval.steps import Plan
 
@@ -32,7 +32,7 @@ class RunOutcome:
     protocol: str
     interrupted: bool
     gave_up: bool
-    failures: Mapping[str, Failures]
+    failures: Mapping[str, StageFailures]
     overlay: RecordedOverlay | None = None
     warnings: tuple[str, ...] = ()
     halted: str | None = None
@@ -46,7 +46,7 @@ class RunOutcome:
         run: ResolvedRun,
         directory: Path,
         ledger: AnyLedger,
-        progress: Progress,
+        progress: RunProgress,
         *,
         interrupted: bool,
         gave_up: bool,

@@ -22,7 +22,7 @@ from guieval.registry import build_model, model_config
 from guieval.running.engine_choice import asks_a_model, auxiliary_engine, choose_engine, engine_kind, with_key_variable
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.kinds import RunKind, kind_of
-from guieval.running.resolved import Parts, ResolvedRun, ScreenshotCheck, blaming, shows_screenshots
+from guieval.running.resolved import GivenParts, ResolvedRun, ScreenshotCheck, blaming, shows_screenshots
 from guieval.settings import RunConfig
 from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.steps import EpisodeKey
@@ -36,7 +36,7 @@ def resolve(
     config: RunConfig,
     server: VLLMServer | None = None,
     *,
-    parts: Parts | None = None,
+    parts: GivenParts | None = None,
     like: ResolvedRun | None = None,
     accept_changes: bool = False,
 ) -> ResolvedRun:
@@ -155,7 +155,7 @@ def _over(config: RunConfig) -> tuple[Any, ...]:
     return config.data, config.history.fixed_thoughts, *answering, config.online.max_steps, kind, kind.acts_by(config)
 
 
-def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
+def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: ResolvedRun | None) -> GivenParts:
     checkpoint = model_config(config.model.name, config.model.adapter, config.model.scaffold)
     scaffold = checkpoint.scaffold
     benchmark, overlay = kind.open(config, scaffold) if shared is None else (shared.benchmark, shared.overlay)
@@ -165,7 +165,7 @@ def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: 
         name = config.model.name
         raise UsageError(f"scaffold {scaffold.name!r} sets sampling, and model {name!r} answers by itself and has none")
     answering = kind.at_once(config, choose_engine(config, model, benchmark.root, server), scaffold)
-    return Parts(benchmark, model, answering, overlay)
+    return GivenParts(benchmark, model, answering, overlay)
 
 
 def _select(config: RunConfig, benchmark: Listing[Any], model: ABCModel, engine: Engine) -> Selection:

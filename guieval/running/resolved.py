@@ -117,7 +117,7 @@ class ScreenshotCheck:
 
 
 @dataclass(frozen=True)
-class Parts:
+class GivenParts:
     """Parts of a run that the caller has at hand, e.g. weights in training; they stand in for what a configuration names."""
 
     benchmark: Listing[Any]

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from guieval.errors import UsageError
 from guieval.journal import METRICS
 from guieval.metrics import Summary
-from guieval.running.costs import Budget, Price, Spent, Tokens, amount, bill, find_price, read_prices
+from guieval.running.costs import CostLimit, Price, RunCost, Tokens, amount, bill, find_price, read_prices
 from guieval.running.engine_choice import HOSTED, asks_a_model
 from guieval.running.outcome import RunOutcome
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 from guieval.running.progress.display import Cost, Display, RunDisplay
-from guieval.running.progress.view import View, Watch
+from guieval.running.progress.view import ProgressView, ProgressWatch
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.identity import manifest_of
-from guieval.running.tracking import Tracking, check_tracking, final_metrics
+from guieval.running.tracking import Trackers, check_tracking, final_metrics
 from guieval.scoring.score import store_summary
 from guieval.secrets import Redaction
 from guieval.steps import VERDICTS
@@ -28,8 +28,8 @@ from guieval.steps import VERDICTS
 class Callbacks(NamedTuple):
     """The callbacks of a runner."""
 
-    on_progress: Callable[[Progress], None]
-    halt: Callable[[Progress], str | None]
+    on_progress: Callable[[RunProgress], None]
+    halt: Callable[[RunProgress], str | None]
 
 
 class Telemetry:
@@ -43,8 +43,8 @@ class Telemetry:
         self._display = display
         self._runs = list(runs)
         self._tracked = tracked
-        self._budget: Budget | None = None
-        self._tracking: Tracking | None = None
+        self._budget: CostLimit | None = None
+        self._tracking: Trackers | None = None
         self._shown: RunDisplay | None = None
         self._warnings: list[str] = []
         for run in runs:
@@ -56,7 +56,7 @@ class Telemetry:
                 raise UsageError(
                     f"a budget needs the price of {_names(run)[0]!r}, and none is known; give it with --prices FILE"
                 )
-            self._budget = self._budget or Budget(limit, price)
+            self._budget = self._budget or CostLimit(limit, price)
 
     @contextmanager
     def following(self, run: ResolvedRun, directory: Path) -> Iterator[Callbacks]:
@@ -67,7 +67,7 @@ class Telemetry:
         with self._display.following(title, self._cost(run)) as shown:
             self._shown = shown
             if config.tracking.track and self._tracked:
-                self._tracking = Tracking(
+                self._tracking = Trackers(
                     config.tracking.model_copy(update={"name": self._name(run)}),
                     directory,
                     _facts(run),
@@ -84,10 +84,10 @@ class Telemetry:
             finally:
                 self._shown = None
 
-    def close(self, run: ResolvedRun, outcome: RunOutcome) -> tuple[Summary, Spent | None, list[str]]:
+    def close(self, run: ResolvedRun, outcome: RunOutcome) -> tuple[Summary, RunCost | None, list[str]]:
         """Store an ended run's summary and cost, report to the trackers, and return both with remarks on the trackers."""
         directory = outcome.directory
-        spent = Spent(outcome.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
+        spent = RunCost(outcome.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
         cost = None if spent is None else bill(*spent)
         if self._budget is not None:
             self._budget.close(outcome.tokens)
@@ -108,17 +108,17 @@ class Telemetry:
             self._tracking = None
         return summary, spent, [f"warning:  {run.config.history.mode}: {warning}" for warning in self._warnings]
 
-    def _seen(self, shown: RunDisplay) -> Callable[[Progress], None]:
-        watch = Watch("")
+    def _seen(self, shown: RunDisplay) -> Callable[[RunProgress], None]:
+        watch = ProgressWatch("")
 
-        def see(progress: Progress) -> None:
+        def see(progress: RunProgress) -> None:
             shown.update(progress)
             if self._tracking is not None:
                 self._tracking.live(lambda: live_metrics(watch.look(progress, time.monotonic())), progress.done)
 
         return see
 
-    def _halt(self, run: ResolvedRun) -> Callable[[Progress], str | None]:
+    def _halt(self, run: ResolvedRun) -> Callable[[RunProgress], str | None]:
         budget = self._budget
         if budget is None:
             return lambda progress: None
@@ -154,7 +154,7 @@ class Telemetry:
         return cost
 
 
-def live_metrics(view: View) -> dict[str, float]:
+def live_metrics(view: ProgressView) -> dict[str, float]:
     """The metrics that trackers get during a run: counts, and exact match of the done steps, or success of the judged tasks."""
     metrics: dict[str, float] = {
         f"{view.progress.units}_done": view.progress.done,

@@ -134,7 +134,7 @@ def check_tracking(settings: TrackingSettings) -> None:
         )
 
 
-class Tracking:
+class Trackers:
     """A run's trackers. :meth:`live` is cheap and may be called after every step; :meth:`finish` ends them.
 
     ``config`` is the run's configuration as nested JSON; keys that name a secret, and texts with a key of ``redaction``, are

@@ -16,7 +16,7 @@ from guieval.steps import Plan, ReferenceTypes, Setting
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
+class Scorable:
     """Answers and the steps they answer.
 
     ``title`` names them. ``protocol`` is the one they are scored under by default. ``spaces`` are the model's and the

@@ -22,13 +22,13 @@ from guieval.models import ABCModel, ModelConfig
 from guieval.models.response import recorded_response
 from guieval.models.scored_response import read_response
 from guieval.registry import build_model
-from guieval.scoring.answered import Answered
+from guieval.scoring.answered import Scorable
 from guieval.steps import EpisodeKey, Sample, StepKey, StepTaskModel
 
 
 def recorded_answers(
     directory: Path | str, *, reparse: bool = False, adapter: str | None = None, overlay: Overlay | None = None
-) -> Answered:
+) -> Scorable:
     """Open a run directory.
 
     ``reparse`` parses the raw replies again with today's adapter, also those that crashed the parser during the run; an adapter
@@ -64,7 +64,7 @@ def recorded_answers(
 
     name = caveats.model_label(manifest)
     overlays = (manifest.overlay, overlay)
-    return Answered(
+    return Scorable(
         title=f"{name} on {manifest.benchmark.name}, {manifest.mode.label}",
         benchmark=manifest.benchmark.name,
         dataset=manifest.benchmark.name if first is None else first.task.dataset,

@@ -20,13 +20,13 @@ from guieval.journal import METRICS, RunFolder, has_records, write_atomically
 from guieval.journal.run_files import RecordedProtocol
 from guieval.metrics import RunSummary, Summary, TaskSummary, summary_of, summary_of_repeats
 from guieval.metrics.of_run import Metrics
-from guieval.scoring.answered import Answered
+from guieval.scoring.answered import Scorable
 from guieval.scoring.matrix.answers import JudgedAnswers, judge_answers
 from guieval.scoring.recorded_run import recorded_answers
 
 
 def scored(answers: JudgedAnswers, choice: Choice | None = None, *, users: bool = True) -> Metrics:
-    """The metrics of answers that one protocol judged, over the steps of ``choice``; raises as :attr:`Answered.select`.
+    """The metrics of answers that one protocol judged, over the steps of ``choice``; raises as :attr:`Scorable.select`.
 
     Their label has the run's mark (:func:`guieval.journal.caveats.mark`), its steps in short, and the protocol with a mark
     if its source does not evaluate such data (:meth:`guieval.evaluation.Protocol.foreign_mark`).
@@ -38,10 +38,10 @@ def scored(answers: JudgedAnswers, choice: Choice | None = None, *, users: bool 
     return Metrics(protocol.name, part.text, summary, tuple(answered.notes(())), answered.overlays, label)
 
 
-def evaluate_answers(answered: Answered, protocol: str | Protocol | None = None, *, choice: Choice | None = None) -> Metrics:
+def evaluate_answers(answered: Scorable, protocol: str | Protocol | None = None, *, choice: Choice | None = None) -> Metrics:
     """Score answers under ``protocol``, by its name or one of your own (default: theirs); ``choice`` restricts the steps.
 
-    Raises :class:`guieval.errors.UsageError` for an unknown protocol, and as :attr:`Answered.select` does.
+    Raises :class:`guieval.errors.UsageError` for an unknown protocol, and as :attr:`Scorable.select` does.
     """
     return scored(judge_answers(answered, None if protocol is None else [protocol]), choice)
 

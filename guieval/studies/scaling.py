@@ -20,7 +20,7 @@ import numpy as np
 from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, known_name, nearest
 from guieval.metrics import Measured
-from guieval.metrics.intervals import LEVEL, Floats, Interval
+from guieval.metrics.intervals import LEVEL, Floats, Interval, sums
 
 Form: TypeAlias = Literal["log-linear", "exponential"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -283,11 +283,11 @@ class _Exponential:
         curves, y = np.exp(ks[:, None] * (self._x - origin)), self._y - (a or 0.0)
         if b is not None:
             left = y - b * np.exp(np.minimum(ks[:, None] * origin, 600.0)) * curves
-            return np.asarray(((left - left.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
+            return sums((left - left.mean(axis=1, keepdims=True)) ** 2)
         if a is None:
             curves, y = curves - curves.mean(axis=1, keepdims=True), y - y.mean()
-        scale = (curves @ y) / (curves**2).sum(axis=1)
-        return np.asarray(((y - scale[:, None] * curves) ** 2).sum(axis=1))
+        scale = (curves @ y) / sums(curves**2)
+        return sums((y - scale[:, None] * curves) ** 2)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ SETTINGS, LOG, EVALUATIONS, MOST_POINTS = "training.yaml", "log.jsonl", "evaluat
 _OF_A_SEED = ("seed", "out", "data", "report_to", "notes")
 
 
-class Shown(NamedTuple):
+class LoggedMetric(NamedTuple):
     """A metric of a training: its title, the names it may have in the log (the first that is there), and whether it is a share.
 
     A name that begins with ``*`` is an ending.
@@ -36,30 +36,30 @@ class Shown(NamedTuple):
     share: bool = False
 
 
-FIGURES: tuple[Shown, ...] = (
-    Shown("reward", ("reward",)),
-    Shown("reward for the format", ("*/format", "*/parsed")),
-    Shown("reward for the type", ("*/type",)),
-    Shown("reward for the parameters", ("*/params", "*/coordinate", "*/iou", "*/soft", "*/exact")),
-    Shown("spread of the rewards of a group", ("reward_std",)),
-    Shown("exact match of the replies (%)", ("watch/exact_match", "*/exact_match"), share=True),
-    Shown("successful rollouts (%)", ("online/success", "semi_online/success"), share=True),
-    Shown("entropy", ("entropy",)),
-    Shown("KL", ("kl",)),
-    Shown("clipped tokens (%)", ("clip_ratio/region_mean",), share=True),
-    Shown("groups kept (%)", ("dynamic_sampling/kept_share",), share=True),
-    Shown("tokens per reply", ("completions/mean_length",)),
-    Shown("loss", ("loss",)),
-    Shown("learning rate", ("learning_rate",)),
-    Shown("norm of the gradient", ("grad_norm",)),
-    Shown("SOP score in evaluations (%)", ("eval/sop_score",), share=True),
-    Shown("exact match in evaluations (%)", ("eval/exact_match",), share=True),
-    Shown("success in evaluations (%)", ("eval/success",), share=True),
+FIGURES: tuple[LoggedMetric, ...] = (
+    LoggedMetric("reward", ("reward",)),
+    LoggedMetric("reward for the format", ("*/format", "*/parsed")),
+    LoggedMetric("reward for the type", ("*/type",)),
+    LoggedMetric("reward for the parameters", ("*/params", "*/coordinate", "*/iou", "*/soft", "*/exact")),
+    LoggedMetric("spread of the rewards of a group", ("reward_std",)),
+    LoggedMetric("exact match of the replies (%)", ("watch/exact_match", "*/exact_match"), share=True),
+    LoggedMetric("successful rollouts (%)", ("online/success", "semi_online/success"), share=True),
+    LoggedMetric("entropy", ("entropy",)),
+    LoggedMetric("KL", ("kl",)),
+    LoggedMetric("clipped tokens (%)", ("clip_ratio/region_mean",), share=True),
+    LoggedMetric("groups kept (%)", ("dynamic_sampling/kept_share",), share=True),
+    LoggedMetric("tokens per reply", ("completions/mean_length",)),
+    LoggedMetric("loss", ("loss",)),
+    LoggedMetric("learning rate", ("learning_rate",)),
+    LoggedMetric("norm of the gradient", ("grad_norm",)),
+    LoggedMetric("SOP score in evaluations (%)", ("eval/sop_score",), share=True),
+    LoggedMetric("exact match in evaluations (%)", ("eval/exact_match",), share=True),
+    LoggedMetric("success in evaluations (%)", ("eval/success",), share=True),
 )
 """The curves, in this order; the loss only of supervised trainings, where it is informative."""
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """The mean over seeds at an optimiser step, with Student's interval if there are two or more."""
 
     step: float
@@ -72,7 +72,7 @@ class TrainingCurves:
 
     label: str
     seeds: int
-    curves: Mapping[str, Sequence[Point]]
+    curves: Mapping[str, Sequence[CurvePoint]]
 
 
 class _Training(NamedTuple):
@@ -170,7 +170,7 @@ def _beginning(names: Sequence[str]) -> str:
 
 
 def _curves(label: str, members: Sequence[_Training], level: float) -> TrainingCurves:
-    curves: dict[str, list[Point]] = {}
+    curves: dict[str, list[CurvePoint]] = {}
     for shown in FIGURES:
         scale = 100.0 if shown.share else 1.0
         series = [
@@ -183,7 +183,7 @@ def _curves(label: str, members: Sequence[_Training], level: float) -> TrainingC
     return TrainingCurves(label, len(members), curves)
 
 
-def _points(series: Sequence[Mapping[int, float]], level: float) -> list[Point]:
+def _points(series: Sequence[Mapping[int, float]], level: float) -> list[CurvePoint]:
     steps = sorted(set().union(*series))
     size = math.ceil(len(steps) / MOST_POINTS)
     points = []
@@ -192,7 +192,7 @@ def _points(series: Sequence[Mapping[int, float]], level: float) -> list[Point]:
         values = [fmean(held) for each in series if (held := [each[step] for step in part if step in each])]
         half, mean = half_width(values, level), fmean(values)
         interval = None if math.isnan(half) else Interval(mean - half, mean + half, level, "student")
-        points.append(Point(fmean(part), Measured(mean, len(values), "seeds", interval=interval, unit="")))
+        points.append(CurvePoint(fmean(part), Measured(mean, len(values), "seeds", interval=interval, unit="")))
     return points
 
 

@@ -29,7 +29,7 @@ from guieval.training.data.examples import (
     reference_completion,
     without_images,
 )
-from guieval.training.data.mixture import Mixture, Place, drawn, open_data
+from guieval.training.data.mixture import MixedSources, TaskPlace, drawn, open_data
 from guieval.training.data.thoughts import ServedThoughts, read_thoughts_file, with_thought, writes_thoughts
 from guieval.training.guard import require_trl
 from guieval.training.reward_watch import RewardWatch, WatchedScorer
@@ -42,7 +42,7 @@ A_SCREEN = (1080, 1920)
 
 
 @dataclass
-class Parts:
+class TrainerParts:
     """The parts of a trainer, each built on first use so that cheap mistakes are found first."""
 
     config: TrainingConfig
@@ -54,10 +54,10 @@ class Parts:
         return self.config.open_adapter()
 
     @cached_property
-    def data(self) -> Mixture:
+    def data(self) -> MixedSources:
         return open_data(self.config)
 
-    def drawn(self, places: Sequence[Place], keys: Callable[[Place], list[StepKey]]) -> list[Place]:
+    def drawn(self, places: Sequence[TaskPlace], keys: Callable[[TaskPlace], list[StepKey]]) -> list[TaskPlace]:
         """The tasks of an epoch: ``places`` by the weights of sources and curriculum; ``keys`` names the steps of a place."""
         weights = [self.data.weight(place) for place in places]
         if self.config.curriculum is not None:
@@ -155,7 +155,7 @@ def _numbers(count: int, make: Callable[[int], dict[str, Any]] | None = None) ->
     return numbers.with_transform(rows)
 
 
-def _sft_trainer(parts: Parts, config: SFTTraining) -> Any:
+def _sft_trainer(parts: TrainerParts, config: SFTTraining) -> Any:
     from trl import SFTTrainer
 
     count, example_of = _supervised(parts, config)
@@ -183,7 +183,7 @@ def _made(trainer: Callable[..., Any], **arguments: Any) -> Any:
         raise UsageError(f"TRL refuses the settings in 'trainer': {' '.join(str(error).split())[:500]}") from error
 
 
-def _supervised(parts: Parts, config: SFTTraining) -> tuple[int, Callable[[int], Example]]:
+def _supervised(parts: TrainerParts, config: SFTTraining) -> tuple[int, Callable[[int], Example]]:
     if config.journal is not None:
         own = list(journal_examples(Path(config.journal), parts.model))
         if not own:
@@ -211,7 +211,7 @@ def _supervised(parts: Parts, config: SFTTraining) -> tuple[int, Callable[[int],
     return len(tasks), example
 
 
-def _thought_share(parts: Parts, tasks: Sequence[StepTaskModel], thoughts: Mapping[str, str]) -> float | None:
+def _thought_share(parts: TrainerParts, tasks: Sequence[StepTaskModel], thoughts: Mapping[str, str]) -> float | None:
     """The share of references with a thought, with a warning if some have none; ``None`` for a family that writes none."""
     if not writes_thoughts(parts.model, tasks[0]):
         return None
@@ -230,7 +230,7 @@ def _thought_share(parts: Parts, tasks: Sequence[StepTaskModel], thoughts: Mappi
     return 1 - without / len(tasks)
 
 
-def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
+def _grpo_trainer(parts: TrainerParts, config: GRPOTraining) -> Any:
     history = config.history == "reference"
     scorer, tasks = parts.scorer, parts.drawn(parts.data.steps, parts.data.step_keys)
     common = parts.common(parts.data.example(tasks[0], history=history))
@@ -251,7 +251,7 @@ def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
     )
 
 
-def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
+def _semi_online_trainer(parts: TrainerParts, config: SemiOnlineTraining) -> Any:
     scorer, tasks = parts.scorer, parts.drawn(parts.data.episodes, parts.data.episode_keys)
     first, _ = parts.data.episode(tasks[0])
     common = parts.common(Example(first.steps[0], ()))
@@ -276,7 +276,7 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
     )
 
 
-def _online_trainer(parts: Parts, config: OnlineTraining) -> Any:
+def _online_trainer(parts: TrainerParts, config: OnlineTraining) -> Any:
     places = parts.drawn(parts.data.episodes, parts.data.episode_keys)
 
     def task(number: int) -> tuple[EnvironmentTasks, OnlineTask]:
@@ -308,7 +308,7 @@ def _online_trainer(parts: Parts, config: OnlineTraining) -> Any:
     )
 
 
-def _at_once(parts: Parts, config: OnlineTraining, processes: int) -> int:
+def _at_once(parts: TrainerParts, config: OnlineTraining, processes: int) -> int:
     """How many environments a process opens at once; :class:`UsageError` if there are too few for all processes."""
     fewest = config.environments
     for data in parts.data.data:
@@ -321,7 +321,7 @@ def _at_once(parts: Parts, config: OnlineTraining, processes: int) -> int:
     return fewest
 
 
-def _thoughts(parts: Parts, config: SemiOnlineTraining) -> Callable[[Sequence[StepTaskModel]], list[str | None]] | None:
+def _thoughts(parts: TrainerParts, config: SemiOnlineTraining) -> Callable[[Sequence[StepTaskModel]], list[str | None]] | None:
     if config.rollout.server is not None:
         return ServedThoughts(config.rollout.server, parts.data.roots)
     if config.rollout.thoughts is None:

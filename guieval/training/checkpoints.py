@@ -76,7 +76,7 @@ def completion_callback(trainer: Any) -> Any:
 
     most, trainer.args.save_total_limit = trainer.args.save_total_limit, None
 
-    class Callback(TrainerCallback):
+    class CheckpointCallback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             counted = [row["num_tokens"] for row in state.log_history if "num_tokens" in row]
             if counted:  # SFTTrainer would count from zero again
@@ -96,7 +96,7 @@ def completion_callback(trainer: Any) -> Any:
                     (old / COMPLETE).unlink()  # first, because a kill may come while the others are removed
                     shutil.rmtree(old)
 
-    return Callback()
+    return CheckpointCallback()
 
 
 def mark(folder: Path) -> None:

@@ -24,12 +24,12 @@ def clock_callbacks(file: Path, processes: int) -> tuple[Any, Any]:
     card = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     begun, seconds, steps = 0.0, 0.0, 0
 
-    class Stop(TrainerCallback):
+    class StopClock(TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             nonlocal seconds, steps
             seconds, steps = seconds + time.monotonic() - begun, steps + 1
 
-    class Start(TrainerCallback):
+    class StartClock(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             nonlocal begun
             begun = time.monotonic()
@@ -52,4 +52,4 @@ def clock_callbacks(file: Path, processes: int) -> tuple[Any, Any]:
 
         on_train_end = on_log
 
-    return Stop(), Start()
+    return StopClock(), StartClock()

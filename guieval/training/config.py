@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.history.modes import PatchMethod, PatchPolicy
@@ -23,17 +23,12 @@ from guieval.rewards.overlong import Overlong
 from guieval.rewards.response import ResponseScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
+from guieval.settings import Group
 from guieval.settings.sampling import GREEDY, UNKNOWN_SAMPLING, check_sampling
 from guieval.steps import Outcome
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online", "online"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
-
-class Settings(BaseModel):
-    """Base of every group of settings."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
 
 def _one_or_more(value: Any) -> Any:
@@ -48,7 +43,7 @@ def _pattern(value: str | None) -> str | None:
     return value
 
 
-class Lora(Settings):
+class Lora(Group):
     """Low-rank adapters in place of training all weights (peft's LoraConfig)."""
 
     r: int = Field(16, ge=1, description="rank")
@@ -62,7 +57,7 @@ class Lora(Settings):
     )
 
 
-class OverlongSettings(Settings):
+class OverlongSettings(Group):
     """DAPO's soft punishment of long replies (guieval.rewards.overlong)."""
 
     cache: int = Field(ge=1, description="number of tokens before the longest reply at which the punishment begins")
@@ -76,7 +71,7 @@ class OverlongSettings(Settings):
         return Overlong(self.longest or generated, self.cache, self.penalty)
 
 
-class RewardSettings(Settings):
+class RewardSettings(Group):
     """The reward of a reply."""
 
     name: str = Field("ui-s1", description="registered reward (guieval.rewards.shapes)")
@@ -90,7 +85,7 @@ class RewardSettings(Settings):
         return ResponseScorer(model, weighed(self.name, self.protocol, self.weights), overlong=overlong)
 
 
-class RewardWatchSettings(Settings):
+class RewardWatchSettings(Group):
     """Watches whether the reward is gamed (guieval.training.reward_watch)."""
 
     every: int = Field(10, ge=1, description="optimiser steps between two checks")
@@ -103,7 +98,7 @@ class RewardWatchSettings(Settings):
     )
 
 
-class DynamicSampling(Settings):
+class DynamicSampling(Group):
     """Replaces groups whose rollouts do not differ by other groups (DAPO; UI-S1 section 3.4)."""
 
     eta: float = Field(
@@ -115,7 +110,7 @@ class DynamicSampling(Settings):
     most_draws: int = Field(3, ge=1, description="generation batches drawn at most for one, the first included")
 
 
-class ThoughtServer(Settings):
+class ThoughtServer(Group):
     """An OpenAI-compatible server of the auxiliary model that writes the thoughts of off-policy patches."""
 
     base_urls: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
@@ -131,7 +126,7 @@ class ThoughtServer(Settings):
     )
 
 
-class RolloutSettings(Settings):
+class RolloutSettings(Group):
     """How a semi-online rollout continues after a mismatch (UI-S1 3.2, Algorithm 1)."""
 
     patch: PatchMethod = Field("thought-free", description="none, thought-free, off-policy or on-policy")
@@ -161,7 +156,7 @@ class RolloutSettings(Settings):
         return PatchPolicy(self.patch, self.budget)
 
 
-class Evaluation(Settings):
+class Evaluation(Group):
     """Evaluates held-out episodes at intervals; values that are not given are the training's."""
 
     every: int = Field(1, ge=1, description="optimiser steps between two evaluations; one is made before the first step too")
@@ -186,7 +181,7 @@ class Evaluation(Settings):
     )
 
 
-class AdapterSettings(Settings):
+class AdapterSettings(Group):
     """The model family that writes the prompts and reads the replies."""
 
     model: str = Field(min_length=1, description="checkpoint name (`guieval models`), which decides how it is asked and read")
@@ -211,7 +206,7 @@ class AdapterSettings(Settings):
         return build_model(checkpoint.model_copy(update={"options": options}), thinking=self.thinking)
 
 
-class DataSettings(Settings):
+class DataSettings(Group):
     """The choice of steps of one benchmark, as in a run."""
 
     bench_options: dict[str, Any] = Field(default_factory=dict)
@@ -233,7 +228,7 @@ class Source(DataSettings):
     weight: float = Field(1.0, gt=0, le=1000, description="how often an epoch has each of its tasks; 0.5 is every other task")
 
 
-class BatchSettings(Settings):
+class BatchSettings(Group):
     """The size of a batch, for any number of processes; TRL's counts are computed from it."""
 
     tasks: int = Field(
@@ -242,7 +237,7 @@ class BatchSettings(Settings):
     updates: int = Field(1, ge=1, description="optimiser steps on the replies of one batch; 1 for sft")
 
 
-class Curriculum(Settings):
+class Curriculum(Group):
     """Weights and filters steps by what samples of the policy show (guieval.training.data.curriculum)."""
 
     runs: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
@@ -411,7 +406,7 @@ class SemiOnlineTraining(TrainingConfig):
     max_prompt_length: int | None = Field(None, ge=1, description="tokens; rows of longer prompts are not trained on")
 
 
-class JudgeReward(Settings):
+class JudgeReward(Group):
     """The reward of a rollout from its environment's judgement: a weighted sum, by default 1 for a success and else 0.
 
     Each step has a part of it: an unreadable reply its own penalty, with ``every_step`` a step that changes the progress its

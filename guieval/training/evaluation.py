@@ -23,7 +23,7 @@ from guieval.running.config import parse
 from guieval.running.engine_choice import Answering
 from guieval.running.kinds import kind_of, kind_of_mode
 from guieval.running.resolve import resolve
-from guieval.running.resolved import Parts
+from guieval.running.resolved import GivenParts
 from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.training.checkpoints import keep_until
@@ -49,7 +49,7 @@ class Evaluator:
         benchmark, _ = kind_of(given).open(placed, model.config.scaffold)
         # a round waits for every task in flight, so each must have its device
         at_once = min(engine.capacity, benchmark.most_at_once or engine.capacity)
-        parts = Parts(benchmark, model, Answering(engine, at_once))
+        parts = GivenParts(benchmark, model, Answering(engine, at_once))
         self._run = resolve(run_config(config, evaluation, at_once), parts=parts)  # an unknown split is found now
 
     def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float] | None:
@@ -118,7 +118,7 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
     """A callback for transformers' trainers that evaluates the weights and logs the metrics as ``eval/NAME``."""
     from transformers import TrainerCallback
 
-    class Callback(TrainerCallback):
+    class EvaluationCallback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if evaluator.at_start and not state.global_step:
                 self._evaluate(state.global_step)
@@ -148,7 +148,7 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
                 trainer.log({f"eval/{name}": value for name, value in result.items()})
                 trainer.model.train()
 
-    return Callback()
+    return EvaluationCallback()
 
 
 def lockstep_engine(trainer: Any, weights: Weights, seed: int) -> LockstepEngine:

@@ -25,7 +25,7 @@ from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.in_process.transformers import TransformersModel
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import Bill, ImageForm, Request, Response
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 from guieval.settings.sampling import Draw
 from guieval.steps import LOWEST_LOGPROB
 
@@ -163,7 +163,7 @@ class LockstepEngine:
         self._checkpoint, self._seed, self._sharded = checkpoint, seed, sharded and processes > 1
         self._processes, self._pause = processes, timeout / BEATS
         self._model: LiveModel | None = None
-        self._progress: Progress | None = None
+        self._progress: RunProgress | None = None
         self._waiting: list[tuple[str, Request, asyncio.Future[Response]]] = []
         self._beating: asyncio.Task[None] | None = None
         self._last_round = 0.0
@@ -184,7 +184,7 @@ class LockstepEngine:
             _scattered([None] * self._processes)
         self._model = None
 
-    def watch(self, progress: Progress) -> None:
+    def watch(self, progress: RunProgress) -> None:
         """Learn how many steps are in flight; the runner calls this at the start and after every step."""
         self._progress = progress
         if self._beating is None:

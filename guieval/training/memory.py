@@ -102,7 +102,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Item:
+class MemoryPart:
     """One part of a process's memory. ``when`` is the phase in which it is there; ``exact`` ones are counted."""
 
     name: str
@@ -113,7 +113,7 @@ class Item:
 
 def items(
     size: ModelSize, method: Method, rows: Rows, *, sharding: Sharding, processes: int, gpu: float | None = None
-) -> list[Item]:
+) -> list[MemoryPart]:
     """All parts of a process's memory; ``gpu`` is that of its GPU, of which a colocated vLLM takes its share."""
     shared = processes if sharding != "ddp" else 1
     stored = BYTES[method.dtype]
@@ -123,17 +123,17 @@ def items(
     found += _activations(size, method, rows, compute, residual=stored if sharding == "ddp" else compute)
     if method.generated:
         cache = method.generated * rows.tokens * size.cached * compute
-        found.append(Item("key-value cache of the replies", cache, "generation", exact=False))
+        found.append(MemoryPart("key-value cache of the replies", cache, "generation", exact=False))
         if sharding == "zero3":
-            found.append(Item("all weights, gathered to generate", size.parameters * compute, "generation", exact=False))
+            found.append(MemoryPart("all weights, gathered to generate", size.parameters * compute, "generation", exact=False))
     if method.vllm and gpu is not None:
         when: Literal["always", "generation"] = "generation" if method.sleeps else "always"
-        found.append(Item(f"vLLM ({method.vllm:.0%} of the GPU)", method.vllm * gpu, when, exact=True))
-    found.append(Item("allowance for CUDA and fragments", ALLOWANCE, "always", exact=False))
+        found.append(MemoryPart(f"vLLM ({method.vllm:.0%} of the GPU)", method.vllm * gpu, when, exact=True))
+    found.append(MemoryPart("allowance for CUDA and fragments", ALLOWANCE, "always", exact=False))
     return [item for item in found if item.bytes]
 
 
-def _states(size: ModelSize, method: Method, sharding: Sharding, shared: int, several: bool) -> Iterator[Item]:
+def _states(size: ModelSize, method: Method, sharding: Sharding, shared: int, several: bool) -> Iterator[MemoryPart]:
     """Weights, gradients, optimiser and reference: the parts that are counted."""
     stored = BYTES[method.dtype]
     frozen = size.parameters - (0 if size.adapters else size.trained)
@@ -148,52 +148,52 @@ def _states(size: ModelSize, method: Method, sharding: Sharding, shared: int, se
         case "fsdp2":
             kept = 4 if method.mixed else stored
             weights, gradients, states = frozen * stored + size.trained * kept, kept, 2 * kept
-    yield Item("weights", weights / shared, "always", exact=True)
-    yield Item("gradients", size.trained * gradients / shared, "training", exact=True)
-    yield Item("optimiser (two AdamW states)", size.trained * states / shared, "always", exact=True)
+    yield MemoryPart("weights", weights / shared, "always", exact=True)
+    yield MemoryPart("gradients", size.trained * gradients / shared, "training", exact=True)
+    yield MemoryPart("optimiser (two AdamW states)", size.trained * states / shared, "always", exact=True)
     if method.reference and not size.adapters:
-        yield Item("reference model", size.parameters * reference / shared, "always", exact=True)
+        yield MemoryPart("reference model", size.parameters * reference / shared, "always", exact=True)
     if sharding == "ddp" and several:
-        yield Item("buckets of DDP's gradients", size.trained * gradients, "always", exact=True)
+        yield MemoryPart("buckets of DDP's gradients", size.trained * gradients, "always", exact=True)
 
 
-def _gathered(size: ModelSize, method: Method, sharding: Sharding, compute: int) -> Iterator[Item]:
+def _gathered(size: ModelSize, method: Method, sharding: Sharding, compute: int) -> Iterator[MemoryPart]:
     """Copies of weights and gradients in the type of the computation."""
     if sharding == "ddp" and method.mixed and method.dtype == "float32" and not size.adapters:
-        yield Item("autocast's copy of the weights", size.trained * compute, "training", exact=False)
+        yield MemoryPart("autocast's copy of the weights", size.trained * compute, "training", exact=False)
     elif sharding == "zero3":
         live = min(size.parameters, LIVE) + min(size.trained, BUCKET)
-        yield Item("gathered layers and their gradients", live * compute, "training", exact=False)
+        yield MemoryPart("gathered layers and their gradients", live * compute, "training", exact=False)
     elif sharding == "fsdp2":
         copies = 2 if size.trained > size.adapters else 1
-        yield Item(
+        yield MemoryPart(
             "gathered layers and their gradients", copies * (2 * size.unit + size.head) * compute, "training", exact=False
         )
 
 
-def _activations(size: ModelSize, method: Method, rows: Rows, compute: int, residual: int) -> Iterator[Item]:
+def _activations(size: ModelSize, method: Method, rows: Rows, compute: int, residual: int) -> Iterator[MemoryPart]:
     tokens, patches = rows.rows * rows.tokens, rows.rows * rows.image * size.patches
     layer = size.text.saved(compute, residual, vision=False)
     text = tokens * (size.layers * size.text.hidden * residual + layer if method.checkpointing else size.layers * layer)
-    yield Item("activations of the language model", text, "training", exact=False)
+    yield MemoryPart("activations of the language model", text, "training", exact=False)
     block = size.vision.saved(compute, residual, vision=True)
     tower = block  # a frozen tower saves nothing, and needs the memory of the block that is computed
     if size.vision_trained:
         inputs = size.blocks * size.vision.hidden * residual
         tower = inputs + block if method.checkpointing else size.blocks * block
-    yield Item("activations of the vision tower", patches * tower, "training", exact=False)
+    yield MemoryPart("activations of the vision tower", patches * tower, "training", exact=False)
     tile = min(rows.rows * rows.completion, TILE[0]) * min(size.vocabulary, TILE[1]) * compute
     gradient = 0 if size.adapters else size.head * 4
-    yield Item("logits of a tile, and the gradient of the output layer", tile + gradient, "training", exact=False)
-    yield Item("pixels", patches * size.patch * 4, "training", exact=False)
+    yield MemoryPart("logits of a tile, and the gradient of the output layer", tile + gradient, "training", exact=False)
+    yield MemoryPart("pixels", patches * size.patch * 4, "training", exact=False)
 
 
-def peak(parts: list[Item], when: Literal["training", "generation"]) -> float:
+def peak(parts: list[MemoryPart], when: Literal["training", "generation"]) -> float:
     """Bytes that are in memory at the same time in one phase."""
     return sum(item.bytes for item in parts if item.when in ("always", when))
 
 
-def counted(parts: list[Item]) -> float:
+def counted(parts: list[MemoryPart]) -> float:
     """The largest sum over a phase of what is counted and not estimated: less than this cannot suffice."""
     exact = [item for item in parts if item.exact]
     return max(peak(exact, "training"), peak(exact, "generation"))

@@ -19,10 +19,10 @@ from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.models import ABCModel, ModelInput
 from guieval.training.arguments import trainer_kind, trainer_values
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.config import OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
 from guieval.training.data.examples import Example
-from guieval.training.memory import GIB, Item, Method, ModelSize, Rows, Sharding, counted, items, peak
+from guieval.training.memory import GIB, MemoryPart, Method, ModelSize, Rows, Sharding, counted, items, peak
 from guieval.training.model_size import model_size
 from guieval.training.weights import checkpoint_of
 
@@ -47,7 +47,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchSizes:
     """Sizes over all processes: ``tasks`` (steps or episodes) with ``replies`` each are used for ``updates`` optimiser steps.
 
     ``epoch`` is the number of tasks of an epoch and ``steps`` its optimiser steps; ``total`` is the training's. ``None`` is
@@ -78,8 +78,8 @@ class Plan:
     launch: Launch
     size: ModelSize
     rows: Rows
-    parts: list[Item]
-    batch: Batch
+    parts: list[MemoryPart]
+    batch: BatchSizes
     vllm: VLLM | None
 
     @property
@@ -121,7 +121,7 @@ def gibibytes(number: float) -> str:
     return f"{number / GIB:,.1f}"
 
 
-def make_plan(parts: Parts, launch: Launch) -> Plan:
+def make_plan(parts: TrainerParts, launch: Launch) -> Plan:
     """The plan of a training, from its model's ``config.json`` and, where it is at hand, its data.
 
     Raises :class:`UsageError` for invalid settings, and where the length of a prompt is known neither from
@@ -144,7 +144,7 @@ def make_plan(parts: Parts, launch: Launch) -> Plan:
     return Plan(config, launch, size, rows, memory, batch, _vllm(given, size, rows) if method.vllm else None)
 
 
-def total_steps(parts: Parts, processes: int) -> int | None:
+def total_steps(parts: TrainerParts, processes: int) -> int | None:
     """The optimiser steps of a training by ``processes``; ``None`` where only its data, which is not at hand, tells."""
     values, kind = trainer_values(parts.config, {}, on_gpu=True, processes=processes), trainer_kind(parts.config)
     count, _ = _examples(parts)
@@ -172,7 +172,7 @@ def _method(config: TrainingConfig, given: Callable[[str], Any], rows: Rows) -> 
     )
 
 
-def _batch(config: TrainingConfig, given: Callable[[str], Any], processes: int, epoch: int | None) -> Batch:
+def _batch(config: TrainingConfig, given: Callable[[str], Any], processes: int, epoch: int | None) -> BatchSizes:
     """TRL's counts: a batch of replies is used for several optimiser steps, and tasks that do not fill one are left out."""
     rows, accumulated = given("per_device_train_batch_size"), given("gradient_accumulation_steps")
     if isinstance(config, SFTTraining):
@@ -189,10 +189,10 @@ def _batch(config: TrainingConfig, given: Callable[[str], Any], processes: int, 
     total = given("max_steps")
     if total <= 0:
         total = None if steps is None else math.ceil(steps * given("num_train_epochs"))
-    return Batch(tasks, replies, updates, epoch, steps, total)
+    return BatchSizes(tasks, replies, updates, epoch, steps, total)
 
 
-def _examples(parts: Parts) -> tuple[int, Callable[[int], Example]]:
+def _examples(parts: TrainerParts) -> tuple[int, Callable[[int], Example]]:
     """The steps that prompts are made of: how many, and each by its number; none where the data is not at hand."""
     sources = parts.config.all_sources
     if isinstance(parts.config, OnlineTraining):  # a prompt's screenshot is the environment's
@@ -208,7 +208,7 @@ def _examples(parts: Parts) -> tuple[int, Callable[[int], Example]]:
         return 0, lambda number: parts.data.example(parts.data.steps[number])
 
 
-def _epoch(parts: Parts, examples: int) -> int | None:
+def _epoch(parts: TrainerParts, examples: int) -> int | None:
     """Tasks of an epoch: steps, or episodes in semi-online training, of which ``limit`` tells the number without data."""
     if isinstance(parts.config, OnlineTraining):
         return len(parts.drawn(parts.data.episodes, parts.data.episode_keys))
@@ -322,7 +322,7 @@ def gpu_memory() -> float | None:
     return float(torch.cuda.get_device_properties(0).total_memory) if torch.cuda.is_available() else None
 
 
-def check_memory(parts: Parts) -> None:
+def check_memory(parts: TrainerParts) -> None:
     """Compare a training that begins with the GPUs of this machine; without one, or where it cannot be planned, do nothing.
 
     Raises :class:`UsageError` if even what is counted does not fit, and warns if only the estimates do not.

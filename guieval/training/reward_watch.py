@@ -191,7 +191,7 @@ def watch_callback(watch: RewardWatch, trainer: Any, log: Path) -> Any:
         rank, processes = trainer.accelerator.process_index, trainer.accelerator.num_processes
         return Path(args.output_dir) / f"checkpoint-{state.global_step}" / f"watch_{rank}_of_{processes}.json"
 
-    class Callback(TrainerCallback):
+    class WatchCallback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             watch.remember(log, state.global_step)
             watch.restore(state_file(args, state))
@@ -211,4 +211,4 @@ def watch_callback(watch: RewardWatch, trainer: Any, log: Path) -> Any:
                 with log.open("a", encoding="utf-8") as stream:
                     stream.writelines(json.dumps({"step": state.global_step, "warning": each}) + "\n" for each in warned)
 
-    return Callback()
+    return WatchCallback()

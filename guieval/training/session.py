@@ -19,7 +19,7 @@ from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.journal import refuse_nested, write_atomically
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.checkpoints import (
     completion_callback,
     discard_after,
@@ -56,7 +56,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     out = Path(config.out)
     step, checkpoint = last_checkpoint(out) if resume else (0, None)
     _check_folder(config, out, resume=resume)
-    parts = Parts(config)
+    parts = TrainerParts(config)
     check_memory(parts)
     trainer = parts.trainer()
     trainer.add_callback(sharding_callback(trainer))
@@ -149,7 +149,7 @@ def _log_callback(file: Path, first: Mapping[str, float | None]) -> Any:
 
     metrics = {name: value for name, value in first.items() if value is not None}
 
-    class Callback(TrainerCallback):
+    class LogCallback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if not state.global_step:
                 self.on_log(args, state, control, metrics)
@@ -159,4 +159,4 @@ def _log_callback(file: Path, first: Mapping[str, float | None]) -> Any:
                 with file.open("a", encoding="utf-8") as stream:
                     stream.write(json.dumps({"step": state.global_step, **logs}, default=float) + "\n")
 
-    return Callback()
+    return LogCallback()

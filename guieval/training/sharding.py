@@ -10,12 +10,12 @@ def sharding_callback(trainer: Any) -> Any:
     """A callback that prepares a model for generation, in rollouts and evaluations, if FSDP has sharded it."""
     from transformers import TrainerCallback
 
-    class Callback(TrainerCallback):
+    class ShardingCallback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if trainer.accelerator.distributed_type == "FSDP":
                 let_generate(trainer.accelerator.unwrap_model(trainer.model_wrapped))
 
-    return Callback()
+    return ShardingCallback()
 
 
 def let_generate(model: Any) -> None:

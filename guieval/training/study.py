@@ -37,7 +37,7 @@ def planned_steps(trainings: Sequence[PlannedTraining], configs: Sequence[Traini
     """The optimiser steps of each training, by its name; ``None`` without the data or the packages that tell it."""
     if any(find_spec(name) is None for name in ("torch", "trl")):
         return {each.name: _most(config) for each, config in zip(trainings, configs, strict=True)}
-    from guieval.training.building import Parts
+    from guieval.training.building import TrainerParts
     from guieval.training.planning import total_steps
 
     found: dict[str, int | None] = {}
@@ -46,7 +46,7 @@ def planned_steps(trainings: Sequence[PlannedTraining], configs: Sequence[Traini
         if found[each.name] is None:
             # no data yet, for example, or a curriculum's runs that are not made yet
             with suppress(UsageError), _silent():
-                found[each.name] = total_steps(Parts(config), each.processes)
+                found[each.name] = total_steps(TrainerParts(config), each.processes)
     return found
 
 

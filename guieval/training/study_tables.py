@@ -17,7 +17,7 @@ from guieval.metrics import Measured
 from guieval.metrics.measured import SHARE
 from guieval.reports.campaign import board_of_campaign
 from guieval.reports.leaderboards.leaderboard import Board
-from guieval.reports.leaderboards.published_results import Column, ResultTable, get_results
+from guieval.reports.leaderboards.published_results import ResultColumn, ResultTable, get_results
 from guieval.reports.tables.table import Cell, Number, Row, Table, columns
 from guieval.running.campaign import Campaign, PlannedRun
 from guieval.studies.trained import RESULTS, TrainedModel
@@ -81,14 +81,14 @@ def _printed(table: ResultTable, model: str, place: int) -> float | None:
     return next((row.values[place] for row in table.rows if model in (row.training, row.checkpoint)), None)
 
 
-def _is(each: _Own, column: Column) -> bool:
+def _is(each: _Own, column: ResultColumn) -> bool:
     """Whether a column is of this metric; one that names none is of the benchmark that the campaign calls as the column."""
     if column.benchmark is None:
         return each.rest == f"{column.name}-{each.mode}"
     return each[:4] == (column.benchmark, column.protocol, column.metric, column.mode)
 
 
-def _cell(found: Sequence[_Own], column: Column, printed: float | None) -> Cell:
+def _cell(found: Sequence[_Own], column: ResultColumn, printed: float | None) -> Cell:
     measured = next((each.measured for each in found if _is(each, column)), Measured(None))
     if printed is None and measured.value is None:
         return None

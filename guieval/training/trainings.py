@@ -133,7 +133,7 @@ def checkpoints(out: Path, *, complete: bool = True) -> dict[int, Path]:
 
 
 @dataclass(frozen=True)
-class Spent:
+class StepCosts:
     """What optimiser steps took: their number, seconds and cards x hours; ``card`` is the device's name."""
 
     steps: int
@@ -142,7 +142,7 @@ class Spent:
     card: str
 
 
-def spent(out: Path) -> Spent | None:
+def spent(out: Path) -> StepCosts | None:
     """What the steps of a training took, those repeated after an interruption included; ``None`` if nothing is recorded."""
     steps, seconds, hours, card = set[int](), 0.0, 0.0, ""
     try:
@@ -157,7 +157,7 @@ def spent(out: Path) -> Spent | None:
         except (ValueError, TypeError, KeyError):
             continue  # the last line of a training that was killed
         seconds, hours, card = seconds + taken, hours + taken * cards / 3600, str(row.get("card", ""))
-    return Spent(len(steps), seconds, hours, card) if steps else None
+    return StepCosts(len(steps), seconds, hours, card) if steps else None
 
 
 def planned_trainings(given: Trainings, out: Path) -> list[PlannedTraining]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from guieval.actions import Action, Stop
-from guieval.studies.consistency.judging import Consistency, Failure, Finding, Judge, Majority, Trace
+from guieval.studies.consistency.judging import Consistency, Failure, JudgeFinding, JudgeRun, Majority, Trace
 from guieval.studies.consistency.page import consistency_page
 from guieval.studies.decisions.clustering import ClusterSettings
 from tests.browser.conftest import assert_accessible, opened
@@ -22,7 +22,7 @@ LONG = "The button is at the bottom of the screen. " * 60
 
 
 def trace(step: int, action: Action | None, failure: Failure | None, thought: str) -> Trace:
-    found = Finding(Majority((at(500, 500),), (8,), 3, 3), failure is None, failure)
+    found = JudgeFinding(Majority((at(500, 500),), (8,), 3, 3), failure is None, failure)
     return Trace(task(step=step, length=4, instruction=thought), thought, action, failure is None, (found,) * 3, found)
 
 
@@ -35,7 +35,7 @@ def test_the_page_is_accessible_and_fits_a_phone(chromium: Browser, tmp_path: Pa
         trace(2, None, "invalid action", HOSTILE[-1]),
         trace(3, at(500, 500), None, "a thought"),
     )
-    judges = tuple(Judge(tmp_path, f"judge-{number}-{'x' * 40}", 4, 32, 0, 0) for number in range(3))
+    judges = tuple(JudgeRun(tmp_path, f"judge-{number}-{'x' * 40}", 4, 32, 0, 0) for number in range(3))
     found = Consistency(tmp_path, "a model", "guievalkit", ClusterSettings(), judges, traces, 0, 0)
     file = tmp_path / "page.html"
     file.write_text(consistency_page(found, {traces[0].task.benchmark: tmp_path}, 2), encoding="utf-8")

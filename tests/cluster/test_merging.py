@@ -15,7 +15,7 @@ from guieval.journal.directory import SHARDS
 from guieval.journal.lines import read_line, write_line
 from guieval.models import Request
 from guieval.models.scored_response import failed_sample
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 from guieval.running.runner.runner import Runner
 from guieval.steps import Sample, StepOutcome, StepRecord
 from tests.metrics.made_columns import without_seconds
@@ -67,7 +67,7 @@ PATCHES = [{"patch": "on-policy", "patch_budget": budget} for budget in (1, 2, "
 @pytest.mark.parametrize(("mode", "more"), [*((mode, {}) for mode in MODES), *(("sop", more) for more in PATCHES)])
 def test_a_merged_run_is_as_one_that_was_never_split(tmp_path: Path, mode: str, more: dict[str, Any]) -> None:
     """In halves: the second merger finds what the first one wrote, and gives the next shard the records that it needs."""
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     clean = opened(tmp_path / "clean", mode, on_progress=seen.append, settings=more)
     outcome = clean.execute(resume=False)
     records = sorted(RunFolder(tmp_path / "clean").records, key=lambda record: record.task.key)

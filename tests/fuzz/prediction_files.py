@@ -12,7 +12,7 @@ from guieval.actions import Click, Point
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.exchange.predictions import FORMATS, read_predictions
-from guieval.exchange.predictions.rows import KEYS, Row, open_rows
+from guieval.exchange.predictions.rows import KEYS, PredictionRow, open_rows
 from guieval.journal.lines import read_line, write_line
 from guieval.steps import Sample, StepRecord, StepTaskModel
 from tests.exchange.predictions import files as rows
@@ -77,7 +77,7 @@ class PredictionFiles(Target):
 
 def _first_rows(file: Path) -> list[list[Any]]:
     try:
-        found = [dict(row.values) for row in islice(open_rows(file), 5) if isinstance(row, Row)]
+        found = [dict(row.values) for row in islice(open_rows(file), 5) if isinstance(row, PredictionRow)]
     except DataError:
         return []
     return [found] if found else []

@@ -19,7 +19,7 @@ from guieval.metrics.breakdown import (
     LENGTHS,
     NEAR,
     REASONING,
-    Cell,
+    BreakdownCell,
     breakdown,
     error_kinds,
     misses,
@@ -32,7 +32,7 @@ from tests.metrics.made_columns import PROTOCOL, made_columns
 from tests.rows import every_row
 
 
-def shares(cells: list[Cell]) -> dict[str, tuple[int, float | None, float | None]]:
+def shares(cells: list[BreakdownCell]) -> dict[str, tuple[int, float | None, float | None]]:
     return {cell.label: (cell.n, cell.type_match.value, cell.exact_match.value) for cell in cells}
 
 

@@ -29,7 +29,7 @@ from guieval.models import ABCModel, Engine
 from guieval.online.tasks import EnvironmentTasks
 from guieval.playground.environments.phone import PhoneEnvironment
 from guieval.playground.mock_server import MockServer, MockSettings, wrong_action
-from guieval.playground.mock_server.app import Answer, Answers, Tag, uniform
+from guieval.playground.mock_server.app import Answers, PolicyResponse, Tag, uniform
 from guieval.playground.mock_server.policies import policy_answers
 from guieval.playground.phone import PhoneEpisode, generate_episode
 from guieval.registry import load_benchmark
@@ -90,7 +90,7 @@ def serving_all(answers: Callable[[Variant], Answers]) -> Iterator[MockServer]:
     of_name = {variant.name: variant for variant in variants()}
     made = cache(lambda name: answers(of_name[name]))
 
-    def answer(tag: Tag, body: bytes) -> Answer:
+    def answer(tag: Tag, body: bytes) -> PolicyResponse:
         found = _MODEL.search(body)
         assert found is not None
         return made(found[1].decode())(tag, body)
@@ -259,10 +259,10 @@ def acted(variant: Variant, demo: ABCBenchmark) -> Answers:
     of_task = scripts(space)
     shown = demo.load(demo.index()[0]).steps[0].model_copy(update={"screenshot_size": SCREEN})
 
-    def answer(tag: Tag, body: bytes) -> Answer:
+    def answer(tag: Tag, body: bytes) -> PolicyResponse:
         assert tag.key is not None
         action = scripted(of_task[tag.key.episode_id], tag.key.step_index, space)
-        return Answer(variant.model.render(shown, action, "I act on what is on this screen."))
+        return PolicyResponse(variant.model.render(shown, action, "I act on what is on this screen."))
 
     return answer
 

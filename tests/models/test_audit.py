@@ -34,7 +34,7 @@ from guieval.models.scored_response import read_response
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark, load_model
 from guieval.running.outcome import RunOutcome
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 from guieval.settings import RunConfig
 from guieval.steps import Episode, Sample, StepTaskModel
 from tests.command_line import CommandLine
@@ -259,7 +259,7 @@ def run_as(directory: Path, model: str, writes: ABCModel, count: int, actions: S
     config = RunConfig(model=model, bench="scripted")
     seen: list[int] = []
 
-    def see(progress: Progress) -> None:
+    def see(progress: RunProgress) -> None:
         seen.extend([progress.done] if frames(progress.warnings) and not seen else [])
 
     run = runner_of(config, directory, ListBenchmark(episodes), load_model(model), ScriptedEngine(policy), 4, see)

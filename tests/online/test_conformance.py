@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from guieval.actions import ExecutableAction
-from guieval.conformance import Finding
+from guieval.conformance import Violation
 from guieval.conformance.environments import check_environment
 from guieval.connectors.pages.browser import find_chromium
 from guieval.errors import UsageError
@@ -102,7 +102,7 @@ def test_no_task_twice_and_none_without_steps() -> None:
 
 
 def test_the_command_checks_benchmark_and_environment_of_a_name(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [Finding("demo", "tasks", "a broken promise")]  # tests/benchmarks tries the real ones
+    found = [Violation("demo", "tasks", "a broken promise")]  # tests/benchmarks tries the real ones
     monkeypatch.setattr("guieval.conformance.commands.check.check_benchmarks", lambda names: found)
     ran = guieval("dev", "check", "demo")
     assert ran.code == 1 and "benchmark demo: 1 problem\n" in ran.out and "environment demo: conforms\n" in ran.out

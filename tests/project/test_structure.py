@@ -201,6 +201,18 @@ def test_a_wrong_import_is_found() -> None:
     assert found("model_adapters/a.py", "from guieval.model_adapters.b import c") == {"model_adapters"}
 
 
+def test_each_class_has_a_name_of_its_own() -> None:
+    """Else a reader of one file takes a class for another."""
+    classes = {
+        (path, node.name)
+        for path, code in sources().items()
+        for node in statements(ast.parse(code))
+        if isinstance(node, ast.ClassDef)
+    }
+    names = Counter(name for _, name in classes)
+    assert sorted(f"{name} of {path}" for path, name in classes if names[name] > 1) == []
+
+
 def test_nobody_asks_for_the_kind_of_a_run() -> None:
     """Else each kind of run has code all over the place; what differs is in tables by kind, in the modules that use it."""
     asking = re.compile(r"\brun_kind\b|\bkind_of\([^)]*\) [!=]=|\bmode\.kind\b|\bkind [!=]= .(?:steps|tasks|online)\b")

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from guieval.errors import UsageError
-from guieval.metrics.breakdown import Cell, breakdown
+from guieval.metrics.breakdown import BreakdownCell, breakdown
 from guieval.metrics.intervals import Interval
 from guieval.metrics.measured import Measured
 from guieval.metrics.sampling import sampled
@@ -33,10 +33,10 @@ from guieval.studies.correlation.coefficients import correlate
 from tests.metrics.made_columns import PROTOCOL, made_columns
 
 
-def cell(label: str | tuple[str, ...], share: float, n: int = 20) -> Cell:
+def cell(label: str | tuple[str, ...], share: float, n: int = 20) -> BreakdownCell:
     labels = (label,) if isinstance(label, str) else label
     interval = Interval(max(share - 0.1, 0.0), min(share + 0.2, 1.0), 0.95, "episodes")
-    return Cell(labels, Measured(1.0, n), Measured(share, n, interval=interval))
+    return BreakdownCell(labels, Measured(1.0, n), Measured(share, n, interval=interval))
 
 
 RUNS = {
@@ -78,7 +78,7 @@ def test_bars_are_the_cells_shares_in_percent_beside_each_other_with_their_inter
     drawn = [bar for each in containers for bar in each]
     spans = sorted((bar.get_y(), bar.get_y() + bar.get_height()) for bar in drawn)
     assert all(above[1] <= below[0] + 1e-9 for above, below in pairwise(spans))
-    assert not axes_of(bars({"a": [Cell(("CLICK",), Measured(1.0, 3), Measured(0.5, 3))]})).lines
+    assert not axes_of(bars({"a": [BreakdownCell(("CLICK",), Measured(1.0, 3), Measured(0.5, 3))]})).lines
 
 
 def test_bars_come_in_the_order_of_the_action_space_and_lengths_by_number() -> None:

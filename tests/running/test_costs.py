@@ -15,7 +15,7 @@ from guieval.errors import UsageError
 from guieval.journal import METRICS, RunFolder
 from guieval.playground.mock_server import MockServer
 from guieval.registry import model_configs
-from guieval.running.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
+from guieval.running.costs import CostLimit, Price, Tokens, amount, bill, describe, find_price, read_prices
 from guieval.running.engine_choice import HOSTED
 from guieval.steps import Sample, StepOutcome, StepRecord, Usage
 from tests.cli.demo_runs import MODEL, SMALL, centre, command
@@ -50,7 +50,7 @@ def test_a_cost_is_tokens_times_prices_and_absurd_counts_lower_no_budget() -> No
     absurd = tokens_of(record((1000, 100)), record((-(10**12), 100)), record((1000, -(2**62))), record((2**64 - 1, 1)))
     assert (absurd.answers, absurd.reported) == (4, 1)
     assert PRICE.cost(absurd) == pytest.approx(4 * (PRICE.cost(honest) or 0.0))
-    budget = Budget(2.5 * (PRICE.cost(honest) or 0.0), PRICE)
+    budget = CostLimit(2.5 * (PRICE.cost(honest) or 0.0), PRICE)
     assert budget.reached(honest, 0) is None and "is used up" in (budget.reached(absurd, 0) or "")
 
 
@@ -137,7 +137,7 @@ def test_a_damaged_price_file_gives_one_sentence(text: str, message: str, tmp_pa
 
 def test_a_budget_leaves_room_for_what_is_in_flight() -> None:
     one = tokens_of(record((1000, 250)))  # 0.004
-    budget = Budget(0.012, PRICE)
+    budget = CostLimit(0.012, PRICE)
     assert budget.reached(Tokens(), in_flight=64) is None, "before any answer nothing is known"
     assert budget.reached(one, in_flight=1) is None
     used_up = "the budget of 0.0120 EUR is used up (0.004000 EUR spent, 2 requests in flight)"
@@ -149,7 +149,7 @@ def test_a_budget_leaves_room_for_what_is_in_flight() -> None:
 
 
 def test_a_budget_ends_a_run_whose_server_states_no_counts() -> None:
-    budget = Budget(5.0, PRICE)
+    budget = CostLimit(5.0, PRICE)
     silent = tokens_of(*[record(None)] * 9)
     assert budget.reached(silent, in_flight=4) is None
     silent.add(record(None))

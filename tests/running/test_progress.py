@@ -17,9 +17,9 @@ from guieval.actions import Stop
 from guieval.engines import EndpointStats
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.running.progress import dashboard as module
-from guieval.running.progress.counts import Load, Progress
+from guieval.running.progress.counts import Load, RunProgress
 from guieval.running.progress.dashboard import Dashboard, picture, plain_line
-from guieval.running.progress.view import Rate, View, Watch, clock, spoken
+from guieval.running.progress.view import ProgressView, ProgressWatch, Rate, clock, spoken
 from guieval.running.resolve import resolve
 from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
@@ -86,26 +86,26 @@ def test_a_time_is_shown_no_more_exactly_than_it_is_known(seconds: float, senten
     assert (clock(65.9), clock(3725)) == ("1:05", "1:02:05")
 
 
-def count(progress: Progress, counted: StepRecord) -> None:
+def count(progress: RunProgress, counted: StepRecord) -> None:
     """As a runner does: the tokens with the response, the rest with the record."""
     progress.tokens.add(counted)
     progress.count(counted)
 
 
-def progress_of(*verdicts: Verdict, total: int = 20, **more: object) -> Progress:
-    progress = Progress(total, **more)  # type: ignore[arg-type]
+def progress_of(*verdicts: Verdict, total: int = 20, **more: object) -> RunProgress:
+    progress = RunProgress(total, **more)  # type: ignore[arg-type]
     for verdict in verdicts:
         count(progress, record(verdict, tokens=None if verdict == "infrastructure_failure" else (3000, 60)))
     return progress
 
 
-def view_of(progress: Progress, seconds: float = 10.0) -> View:
-    watch = Watch("a model on demo, offline", cost=lambda tokens: f"{tokens.prompt / 1e6:.3f} EUR [of many]")
-    watch.look(Progress(progress.total), 0.0)
+def view_of(progress: RunProgress, seconds: float = 10.0) -> ProgressView:
+    watch = ProgressWatch("a model on demo, offline", cost=lambda tokens: f"{tokens.prompt / 1e6:.3f} EUR [of many]")
+    watch.look(RunProgress(progress.total), 0.0)
     return watch.look(progress, seconds)
 
 
-def drawn(view: View, width: int, height: int = 40) -> list[str]:
+def drawn(view: ProgressView, width: int, height: int = 40) -> list[str]:
     out = io.StringIO()
     Console(file=out, width=width, height=height, force_terminal=True, no_color=True).print(picture(view))
     return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in out.getvalue().splitlines()]
@@ -151,7 +151,7 @@ def test_the_time_left_is_a_bound_where_a_mode_may_end_early_and_silence_is_repo
     assert view_of(progress_of(*rights, shrinks=True)).time_left == "at most 7 s left"
     assert view_of(progress_of(*rights, total=12)).time_left == "done"
     assert view_of(progress_of(*rights, halted="enough")).time_left == "ending"
-    watch = Watch("t")
+    watch = ProgressWatch("t")
     watch.look(progress_of("right"), 0.0)
     assert watch.look(progress_of("right"), 45.0).time_left == "no answer for 45 s"
 
@@ -160,7 +160,7 @@ def test_answers_of_earlier_sessions_are_in_the_counts_but_not_in_the_rate() -> 
     ten: tuple[Verdict, ...] = ("right",) * 10
     progress = progress_of(*ten, total=100)
     progress.resumed = 10
-    watch = Watch("t")
+    watch = ProgressWatch("t")
     watch.look(progress, 0.0)
     count(progress, record("wrong", tokens=(1000, 50)))
     view = watch.look(progress, 2.0)
@@ -179,14 +179,14 @@ def test_a_plain_line_is_one_line_that_can_be_searched_for() -> None:
 
 
 def test_a_server_without_token_counts_is_reported() -> None:
-    progress = Progress(3)
+    progress = RunProgress(3)
     assert view_of(progress).tokens is None
     count(progress, record("right"))
     assert view_of(progress).tokens == "not reported"
 
 
 def test_elsewhere_than_on_a_terminal_there_are_few_lines_and_warnings_come_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress(3)
+    progress = RunProgress(3)
     with Dashboard("t", quiet=False) as board:
         for _ in range(3):
             progress.count(record("right"))
@@ -201,7 +201,7 @@ def test_elsewhere_than_on_a_terminal_there_are_few_lines_and_warnings_come_at_o
 def test_plain_lines_come_while_all_is_silent(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(module, "PLAIN_SECONDS", 0.01)
     with Dashboard("t", quiet=False) as board:
-        board.update(Progress(3))
+        board.update(RunProgress(3))
         lines = ""
 
         def three() -> bool:
@@ -236,9 +236,9 @@ def test_nobody_reading_ends_the_telling_and_not_the_run(monkeypatch: pytest.Mon
 
 def test_a_run_states_its_load_and_how_its_steps_ended(tmp_path: Path) -> None:
     seen: list[tuple[int, int, int, int]] = []
-    last: list[Progress] = []
+    last: list[RunProgress] = []
 
-    def see(progress: Progress) -> None:
+    def see(progress: RunProgress) -> None:
         load = progress.load()
         seen.append((progress.done, progress.in_flight, load.ready, load.waiting))
         last[:] = [progress]

@@ -20,7 +20,7 @@ from guieval.journal import METRICS
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.running import tracking
 from guieval.running.config import parse
-from guieval.running.tracking import Tracking, check_tracking, final_metrics, flat
+from guieval.running.tracking import Trackers, check_tracking, final_metrics, flat
 from guieval.secrets import Redaction
 from guieval.settings import Tracking as Settings
 from tests.command_line import CommandLine, Done
@@ -181,7 +181,7 @@ def test_live_metrics_come_rarely_and_a_slow_tracker_gets_the_latest(tmp_path: P
     monkeypatch.setattr(tracking, "_CLIENTS", {"slow": Slow})
     now = [0.0]
     asked: list[int] = []
-    guests = Tracking(Settings(track=("slow",)), tmp_path, {}, clock=lambda: now[0])
+    guests = Trackers(Settings(track=("slow",)), tmp_path, {}, clock=lambda: now[0])
     for step in range(100):
         now[0] = float(step)
         guests.live(lambda step=step: asked.append(step) or {"step": float(step)}, step)  # type: ignore[misc, func-returns-value]

@@ -90,9 +90,9 @@ def configured(policy: Path, screens: Path, tmp_path: Path) -> Configured:
 
 def in_training(config: TrainingConfig) -> Any:
     """The trainer of a configuration, about to take its first step."""
-    from guieval.training.building import Parts
+    from guieval.training.building import TrainerParts
 
-    trainer = Parts(config).trainer()
+    trainer = TrainerParts(config).trainer()
     trainer.model.train()
     trainer.current_gradient_accumulation_steps = config.trainer["gradient_accumulation_steps"]
     return trainer

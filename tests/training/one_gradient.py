@@ -11,11 +11,11 @@ import torch
 import yaml
 from transformers import TrainerCallback
 
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.config import TrainingConfig, parse_config
 from guieval.training.speed import fast_on_cpu
-from guieval.training.trainers.groups import Group
-from guieval.training.trainers.rows import Row
+from guieval.training.trainers.groups import TaskGroup
+from guieval.training.trainers.rows import CompletedPrompt
 
 
 class Noted(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
@@ -26,16 +26,16 @@ class Noted(TrainerCallback):  # type: ignore[misc]  # transformers has no types
         self.gradient = {name: weight.grad.clone() for name, weight in weights if weight.grad is not None}
 
 
-def gradient(config: TrainingConfig, rollouts: Sequence[Sequence[Row]]) -> dict[str, torch.Tensor]:
+def gradient(config: TrainingConfig, rollouts: Sequence[Sequence[CompletedPrompt]]) -> dict[str, torch.Tensor]:
     """The gradient of one optimiser step on the rows of all processes, and under ``filled`` the share of rows that count."""
     torch.set_num_threads(1)
-    parts = Parts(config)
+    parts = TrainerParts(config)
     trainer = parts.trainer()
 
-    def groups(indices: Sequence[int], first: int) -> list[Group]:
+    def groups(indices: Sequence[int], first: int) -> list[TaskGroup]:
         size, mine = trainer.num_generations, range(first, first + len(indices))
         return [
-            Group(True, tuple(row for place in range(start, start + size) if place in mine for row in rollouts[place]))
+            TaskGroup(True, tuple(row for place in range(start, start + size) if place in mine for row in rollouts[place]))
             for start in range(0, len(rollouts), size)
         ]
 

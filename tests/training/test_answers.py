@@ -9,7 +9,7 @@ import torch
 
 from guieval.errors import UsageError
 from guieval.history import reference_history
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.trainers.answers import SAMPLED, Answers
 
 from .conftest import Configured, in_training
@@ -89,7 +89,7 @@ def test_the_samplers_log_probabilities_are_kept_and_its_reading_has_to_be_the_m
 
 def test_prompts_are_read_as_trl_reads_them(configured: Configured) -> None:
     """With no, one and two screenshots: the tokens, their types, and what transformers generates from."""
-    parts = Parts(configured("semi-online", dynamic_sampling=None))
+    parts = TrainerParts(configured("semi-online", dynamic_sampling=None))
     trainer = parts.trainer()
     steps = parts.data.episode(parts.data.episodes[0])[0].steps
     asked = [parts.model.prepare_input(step, reference_history(steps[:place])) for place, step in enumerate(steps[:3])]

@@ -11,7 +11,7 @@ from accelerate.state import GradientState
 from transformers import Trainer
 
 from guieval.errors import UsageError
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.trainers.behaviour import check_behaviour
 from tests.training.conftest import Configured, in_training, small_training
 
@@ -20,7 +20,7 @@ from tests.training.conftest import Configured, in_training, small_training
 def trainer(policy: Any, screens: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A trainer as it is made; building it has tested all behaviours once."""
     out = str(tmp_path_factory.mktemp("out"))
-    return Parts(small_training("grpo", policy, screens, out=out, trainer={"max_steps": 1})).trainer()
+    return TrainerParts(small_training("grpo", policy, screens, out=out, trainer={"max_steps": 1})).trainer()
 
 
 def divided(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from guieval.training.data.examples import Picture
+from guieval.training.data.examples import SizedPicture
 from guieval.training.trainers.groups import KEPT, Batch
-from guieval.training.trainers.rows import Row
+from guieval.training.trainers.rows import CompletedPrompt
 
 
 class Evil:
@@ -25,9 +25,9 @@ def load(file: Path) -> object:
 
 def test_rows_of_a_checkpoint_come_back_and_run_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    pictures = (Picture(Path("/screens"), "a.png", (8, 8), None),)
+    pictures = (SizedPicture(Path("/screens"), "a.png", (8, 8), None),)
     types, tokens = {"types": torch.tensor([0, 1])}, {"old": torch.tensor([0.25])}
-    row = Row(torch.tensor([1, 2]), torch.tensor([3]), 0.5, pictures, types, tokens)
+    row = CompletedPrompt(torch.tensor([1, 2]), torch.tensor([3]), 0.5, pictures, types, tokens)
     torch.save(Batch([[row]], 1, 3), tmp_path / "rows.pt")
     kept = load(tmp_path / "rows.pt")
     assert isinstance(kept, Batch) and (kept.trained, kept.tokens) == (1, 3)

@@ -16,7 +16,7 @@ from guieval.data.screenshots import read_screenshot
 from guieval.errors import EngineError, FatalEngineError
 from guieval.journal import RunFolder
 from guieval.models import Request, Response
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.config import TrainingConfig
 from guieval.training.evaluation import Evaluator
 from guieval.training.lockstep import LiveModel, LockstepEngine, _processors
@@ -33,7 +33,7 @@ def answers(folder: Path) -> dict[str, str | None]:
 
 def evaluated(config: TrainingConfig, *, batch: int) -> list[dict[str, Any]]:
     """The evaluation of the initial weights in this process."""
-    parts = Parts(config)
+    parts = TrainerParts(config)
     assert config.evaluation is not None
     engine = LockstepEngine(parts.weights.checkpoint, batch=batch, seed=config.seed)
     Evaluator(config, config.evaluation, parts.model, engine).evaluate(0, parts.weights.model, parts.weights.processor)
@@ -47,7 +47,7 @@ def by_processes(config: TrainingConfig, wrapper: str, *options: str) -> None:
     assert done.returncode == 0, done.stderr[:6000]
 
 
-def requests(parts: Parts, screens: Path, sampling: dict[str, Any], count: int = 5) -> list[Request]:
+def requests(parts: TrainerParts, screens: Path, sampling: dict[str, Any], count: int = 5) -> list[Request]:
     """First steps, whose prompts differ in length because their instructions do."""
     made = []
     for number, place in enumerate(parts.data.episodes[:count]):
@@ -59,7 +59,7 @@ def requests(parts: Parts, screens: Path, sampling: dict[str, Any], count: int =
     return made
 
 
-def live(parts: Parts) -> LiveModel:
+def live(parts: TrainerParts) -> LiveModel:
     return LiveModel(parts.weights.model.eval(), parts.weights.processor, parts.weights.checkpoint)
 
 
@@ -121,7 +121,7 @@ def test_fsdp_trains_and_evaluates(configured: Configured, tmp_path: Path) -> No
     ids=str,
 )
 def test_a_batch_answers_as_its_requests_alone(sampling: dict[str, Any], configured: Configured, screens: Path) -> None:
-    parts = Parts(configured("sft"))
+    parts = TrainerParts(configured("sft"))
     asked, model = requests(parts, screens, sampling), live(parts)
     together = model.answers(asked)
     alone = [reply for request in asked for reply in model.answers([request])]
@@ -166,7 +166,7 @@ def test_penalties_count_no_padding() -> None:
 
 
 def test_a_request_that_cannot_be_answered_fails_alone(configured: Configured, screens: Path) -> None:
-    parts = Parts(configured("sft"))
+    parts = TrainerParts(configured("sft"))
     model = live(parts)
 
     def length(request: Request) -> int:
@@ -194,7 +194,7 @@ def test_too_little_memory_is_raised_as_it_is(configured: Configured, monkeypatc
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     config = configured("sft", evaluation={"every": 1, "bench_options": {"split": "test"}, "limit": 2})
-    parts = Parts(config)
+    parts = TrainerParts(config)
     monkeypatch.setattr(parts.weights.model, "generate", full)
     engine = LockstepEngine(parts.weights.checkpoint)
     assert config.evaluation is not None

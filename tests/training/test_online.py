@@ -9,7 +9,7 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.playground.environments.icons import IconsEnvironment
-from guieval.training.building import Parts, _at_once
+from guieval.training.building import TrainerParts, _at_once
 from guieval.training.session import train
 from tests.command_line import CommandLine
 
@@ -38,7 +38,7 @@ def test_rollouts_are_those_of_an_online_run(configured: Configured) -> None:
 
 def test_every_step_of_a_rollout_has_its_advantage(configured: Configured) -> None:
     config = configured("online", reward={"progress": 1.0, "every_step": True}, dynamic_sampling=None)
-    parts = Parts(config)
+    parts = TrainerParts(config)
     trainer = parts.trainer()
     try:
         groups = trainer._groups([0] * 4 + [1] * 4, 0)
@@ -53,7 +53,7 @@ def test_every_step_of_a_rollout_has_its_advantage(configured: Configured) -> No
 
 
 def test_a_group_begins_from_one_seed_and_another_draw_from_others(configured: Configured) -> None:
-    parts = Parts(configured("online"))
+    parts = TrainerParts(configured("online"))
     trainer = parts.trainer()
     first = [trainer._seed(group) for group in (0, 0, 1)]
     trainer._draw += 1
@@ -72,7 +72,7 @@ def test_two_processes_agree(configured: Configured) -> None:
 
 def test_screenshots_of_used_rows_are_removed(configured: Configured) -> None:
     config = configured("online", trainer={"max_steps": 2, "save_steps": 1})
-    parts = Parts(config)
+    parts = TrainerParts(config)
     trainer = parts.trainer()
     try:
         trainer.train()
@@ -88,9 +88,9 @@ def test_screenshots_of_used_rows_are_removed(configured: Configured) -> None:
 def test_what_a_plan_lacks(configured: Configured, monkeypatch: pytest.MonkeyPatch, guieval: CommandLine) -> None:
     monkeypatch.setattr(IconsEnvironment, "most_devices", 1)
     config = configured("online")
-    assert _at_once(Parts(config), config, 1) == 1  # type: ignore[arg-type]  # it is of kind online
+    assert _at_once(TrainerParts(config), config, 1) == 1  # type: ignore[arg-type]  # it is of kind online
     with pytest.raises(UsageError, match=r"Demo \(icons\) opens at most 1 at a time, and there are 2 processes: start 1"):
-        _at_once(Parts(config), config, 2)  # type: ignore[arg-type]
+        _at_once(TrainerParts(config), config, 2)  # type: ignore[arg-type]
     command = ["train", "plan", "--config", "tiny-online", "--processes", "1"]
     assert "the length of a prompt is not known: --set max_prompt_length=N" in guieval.sentence(*command)
     printed = guieval(*command, "--set", "max_prompt_length=400").out

@@ -14,7 +14,7 @@ import torch
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.training import planning
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.config import TrainingConfig, read_config
 from guieval.training.memory import GIB, Layer, Method, ModelSize, Rows, items, peak
 from guieval.training.model_size import model_size, shipped_configurations
@@ -60,7 +60,7 @@ def test_published_models_and_recipes_can_be_planned_offline() -> None:
 def test_parameters_and_counted_bytes_are_those_of_a_training(given: dict[str, Any], configured: Configured) -> None:
     trainer_settings = {"max_steps": 1, "beta": 0.1, "use_cpu": True, "bf16": False, "gradient_checkpointing": False}
     config = configured("grpo", dynamic_sampling=None, trainer=trainer_settings, **given)
-    size, parts = size_of(config), Parts(config)
+    size, parts = size_of(config), TrainerParts(config)
     found = {item.name: item for item in make_plan(parts, ONE).parts if item.exact}
     trainer = parts.trainer()
     adapters = {name for name, _ in trainer.model.named_parameters() if "lora_" in name}
@@ -166,7 +166,7 @@ def test_vllm_takes_its_share_always_or_while_it_generates_and_has_to_fit_in_it(
     assert peak(awake, "training") - peak(asleep, "training") == 4 * GIB
     assert peak(awake, "generation") == peak(asleep, "generation")
     config = shipped("ui-s1", "trainer.vllm_gpu_memory_utilization=0.1")
-    problem = make_plan(Parts(config), Launch(8, "zero3", 80 * GIB)).problem(certain=True)
+    problem = make_plan(TrainerParts(config), Launch(8, "zero3", 80 * GIB)).problem(certain=True)
     told = "setting 'trainer.vllm_gpu_memory_utilization' is 0.1, which gives vLLM 8.0"
     assert problem is not None and problem.startswith(told)
 
@@ -174,7 +174,7 @@ def test_vllm_takes_its_share_always_or_while_it_generates_and_has_to_fit_in_it(
 def test_seven_billion_weights_fit_as_the_recipes_say() -> None:
     """DDP needs 20 bytes of each weight and a reference of 4, more than two GPUs of 80 GB have; sharding and LoRA less."""
     gpu = 79.6 * GIB
-    ddp = make_plan(Parts(shipped("ui-s1")), Launch(8, "ddp", gpu))
+    ddp = make_plan(TrainerParts(shipped("ui-s1")), Launch(8, "ddp", gpu))
     states = sum(item.bytes for item in ddp.parts if item.exact and not item.name.startswith("vLLM"))
     assert states == 24 * PUBLISHED["Qwen/Qwen2.5-VL-7B-Instruct"]
     problem = ddp.problem(certain=True)
@@ -183,27 +183,27 @@ def test_seven_billion_weights_fit_as_the_recipes_say() -> None:
         launch = read_launch(SHIPPED / "accelerate" / f"{name}.yaml", gpu=gpu)
         assert launch == Launch(8, name, gpu)
         for recipe in ("ui-s1", "ui-s1-offline"):
-            assert make_plan(Parts(shipped(recipe)), launch).problem() is None
+            assert make_plan(TrainerParts(shipped(recipe)), launch).problem() is None
     launch = read_launch(SHIPPED / "accelerate" / "ddp.yaml", gpu=gpu)
-    assert make_plan(Parts(shipped("ui-s1-lora")), launch).problem() is None
+    assert make_plan(TrainerParts(shipped("ui-s1-lora")), launch).problem() is None
 
 
 def test_what_a_plan_needs_is_said_plainly(configured: Configured, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the length of a prompt is not known: give --data"):
-        make_plan(Parts(shipped("hypertrack-rl")), Launch(8, "zero3"))
-    plan = make_plan(Parts(shipped("hypertrack-rl", "max_prompt_length=1000")), Launch(8, "zero3"))
+        make_plan(TrainerParts(shipped("hypertrack-rl")), Launch(8, "zero3"))
+    plan = make_plan(TrainerParts(shipped("hypertrack-rl", "max_prompt_length=1000")), Launch(8, "zero3"))
     assert plan.rows == Rows(rows=1, tokens=1512, image=1000, completion=512)
     assert (plan.batch.epoch, plan.batch.steps) == (None, None)
     config = shipped("ui-s1", f"model_path=nobody/{tmp_path.name}")
     with pytest.raises(UsageError, match=r"the config\.json of 'nobody/.*' cannot be read, and a plan needs nothing else"):
-        make_plan(Parts(config), Launch(8, "zero3"))
+        make_plan(TrainerParts(config), Launch(8, "zero3"))
     with pytest.raises(UsageError, match=r"vLLM is not installed: pip install 'guieval\[train-vllm\]'"):
-        Parts(configured("grpo", dynamic_sampling=None, trainer={"use_vllm": True})).trainer()
+        TrainerParts(configured("grpo", dynamic_sampling=None, trainer={"use_vllm": True})).trainer()
 
 
 def test_measured_prompts_are_as_long_as_tokenised_ones(configured: Configured) -> None:
     """Image tokens exactly, text tokens at least: 144 of a picture and two around it."""
-    parts = Parts(configured("grpo", dynamic_sampling=None))
+    parts = TrainerParts(configured("grpo", dynamic_sampling=None))
     plan = make_plan(parts, ONE)
     trainer = parts.trainer()
     examples = [trainer._example(number) for number in range(20)]
@@ -228,7 +228,7 @@ def test_steps_are_those_of_the_training(kind: str, given: dict[str, Any], confi
     if kind != "sft":
         given |= {"dynamic_sampling": None}
     config = configured(kind, **given)
-    plan = make_plan(Parts(config), ONE)
+    plan = make_plan(TrainerParts(config), ONE)
     train(config)
     assert plan.batch.total == plan.batch.steps == max(line["step"] for line in log(config))
 
@@ -271,7 +271,7 @@ def test_other_launches_are_refused(text: str, sentence: str, tmp_path: Path) ->
 
 def test_one_that_cannot_fit(configured: Configured, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     config = configured("grpo", dynamic_sampling=None)
-    needed = make_plan(Parts(config), ONE)
+    needed = make_plan(TrainerParts(config), ONE)
     monkeypatch.setattr(planning, "gpu_memory", lambda: 1e6)
     monkeypatch.setattr("guieval.training.building.load_weights", lambda *given: pytest.fail("weights are loaded"))
     with pytest.raises(UsageError, match=r"with ddp on 1 processes needs at least .* GiB in each"):
@@ -280,7 +280,7 @@ def test_one_that_cannot_fit(configured: Configured, monkeypatch: pytest.MonkeyP
     assert needed.training > GIB  # with the allowance
     monkeypatch.setattr(planning, "gpu_memory", lambda: float(GIB))
     monkeypatch.setattr(logging.root.manager, "disable", logging.NOTSET)  # the test of a notebook leaves warnings disabled
-    planning.check_memory(Parts(configured("grpo", dynamic_sampling=None)))
+    planning.check_memory(TrainerParts(configured("grpo", dynamic_sampling=None)))
     assert "needs about 2." in caplog.text
 
 

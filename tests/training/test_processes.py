@@ -9,7 +9,7 @@ import pytest
 import torch
 import yaml
 
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.config import parse_config
 from tests.training.conftest import by_torchrun, small_training
 from tests.training.one_gradient import gradient
@@ -32,7 +32,7 @@ def values(policy: Path, screens: Path, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="module")
 def rollouts(values: dict[str, Any]) -> list[list[Any]]:
     """Nine rows of the policy's own rollouts, divided among eight rollouts: they do not divide evenly among processes."""
-    trainer = Parts(parse_config(values)).trainer()
+    trainer = TrainerParts(parse_config(values)).trainer()
     trainer.model.train()
     rows = [row for group in trainer._groups([0] * 4 + [1] * 4, 0) for row in group.rows][:9]
     assert len(rows) == 9 and len({row.advantage for row in rows}) > 1

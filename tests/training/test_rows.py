@@ -10,9 +10,9 @@ import torch
 from PIL import Image
 
 from guieval.errors import UsageError
-from guieval.training.data.examples import Picture
-from guieval.training.trainers.pictures import BLANK, Pictures
-from guieval.training.trainers.rows import Row, packed
+from guieval.training.data.examples import SizedPicture
+from guieval.training.trainers.pictures import BLANK, BatchPictures
+from guieval.training.trainers.rows import CompletedPrompt, packed
 
 PAD = 9
 
@@ -32,16 +32,16 @@ class Processor:
         return {name: made[name] for name in self._fields}
 
 
-def named(number: int) -> Picture:
-    return Picture(Path("/screens"), str(number), (8, 8), None)
+def named(number: int) -> SizedPicture:
+    return SizedPicture(Path("/screens"), str(number), (8, 8), None)
 
 
-def pictures(processor: Any = None, **given: Any) -> Pictures:
-    return Pictures(processor or Processor(), lambda picture: Image.new("RGB", (8, 8), (int(picture.file), 0, 0)), **given)
+def pictures(processor: Any = None, **given: Any) -> BatchPictures:
+    return BatchPictures(processor or Processor(), lambda picture: Image.new("RGB", (8, 8), (int(picture.file), 0, 0)), **given)
 
 
-def row(prompt: list[int], completion: list[int], *shown: int, **given: Any) -> Row:
-    return Row(
+def row(prompt: list[int], completion: list[int], *shown: int, **given: Any) -> CompletedPrompt:
+    return CompletedPrompt(
         torch.tensor(prompt),
         torch.tensor(completion),
         pictures=tuple(map(named, shown)),
@@ -67,7 +67,7 @@ def test_rows_are_padded_and_their_pictures_follow_each_other() -> None:
     assert batch["pixel_values"][::4, 0].tolist() == [7.0, 8.0, 9.0]
     assert batch["image_grid_thw"].tolist() == [[1, 2, 2]] * 3
     # a row that does not count has no token in the loss
-    filler = Row(torch.tensor([1]), torch.tensor([2]), pictures=(BLANK,), types=row([1], []).types, counts=False)
+    filler = CompletedPrompt(torch.tensor([1]), torch.tensor([2]), pictures=(BLANK,), types=row([1], []).types, counts=False)
     batch = packed([ROWS[0], filler], pad=PAD, pictures=pictures())
     assert batch["completion_mask"].tolist() == [[1, 1], [0, 0]]
     assert batch["old_per_token_logps"].tolist() == [[1.0, 2.0], [0.0, 0.0]]

@@ -17,7 +17,7 @@ from guieval.models import ModelConfig
 from guieval.registry import load_benchmark, load_model
 from guieval.rewards.response import ResponseScorer, open_scorer
 from guieval.rewards.shapes import weighed
-from guieval.training.building import Parts, _supervised
+from guieval.training.building import TrainerParts, _supervised
 from guieval.training.config import SFTTraining, ThoughtServer, parse_config
 from guieval.training.data.thoughts import KEPT, ServedThoughts, judged, read_thoughts_file, thoughts_of_runs, writes_thoughts
 from tests.command_line import CommandLine
@@ -98,14 +98,14 @@ def sft(**given: Any) -> SFTTraining:
 
 def test_references_have_their_thoughts_in_reply_and_history(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    parts = Parts(sft())
+    parts = TrainerParts(sft())
     count, example = _supervised(parts, sft())
     assert parts.thought_share == 0.0 and f"{count} of {count} references have no thought" in caplog.text
     keys = [str(example(number).task.key) for number in range(count)]
     file = tmp_path / "thoughts.jsonl"
     file.write_text("".join(json.dumps({"step": key, "thought": f"Since {key}."}) + "\n" for key in keys[:-1]))
     config = sft(thoughts=str(file))
-    parts = Parts(config)
+    parts = TrainerParts(config)
     _, example = _supervised(parts, config)
     assert parts.thought_share == pytest.approx(1 - 1 / count)
     second = example(1)
@@ -113,7 +113,7 @@ def test_references_have_their_thoughts_in_reply_and_history(tmp_path: Path, cap
     assert "Since" not in (example(count - 1).completion or "")
     file.write_text(json.dumps({"step": "other#0", "thought": "x"}) + "\n")
     with pytest.raises(UsageError, match=r"none of the .* steps has a thought in the file that 'thoughts' names"):
-        _supervised(Parts(config), config)
+        _supervised(TrainerParts(config), config)
 
 
 def test_patches_during_training_ask_a_server_once_for_each_step(server: Server) -> None:

@@ -46,10 +46,10 @@ def test_tools_act_and_the_judge_rewards() -> None:
 
 def test_a_served_environment_is_the_same() -> None:
     pytest.importorskip("aiohttp")
-    from guieval.connectors.servers.openenv_server import Server
+    from guieval.connectors.servers.openenv_server import EnvironmentServer
     from tests.online.in_thread import InThread
 
-    with InThread(Server(IconsEnvironment()).app()) as server:
+    with InThread(EnvironmentServer(IconsEnvironment()).app()) as server:
         there = tool_environments("openenv", url=server.address)()
         here = tool_environments("demo-icons")()
         assert there.reset(task=TASK) == here.reset(task=TASK)

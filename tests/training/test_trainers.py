@@ -21,13 +21,13 @@ from guieval.rewards import Overlong
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.checkpoints import mark
 from guieval.training.config import TrainingConfig, read_config
 from guieval.training.evaluation import metrics_of
 from guieval.training.session import train
 from guieval.training.trainers.groups import Batch
-from guieval.training.trainers.rows import Row
+from guieval.training.trainers.rows import CompletedPrompt
 from tests.scripted import opened_run
 
 from .conftest import EPISODES, Configured, evaluations, in_training, launched, log
@@ -43,7 +43,7 @@ def generated(trainer: Any, tasks: list[int]) -> Batch:
     return trainer._generate_batch([{"index": task} for task in tasks for _ in range(trainer.num_generations)])  # type: ignore[no-any-return]
 
 
-def rows_of(batch: Batch) -> list[Row]:
+def rows_of(batch: Batch) -> list[CompletedPrompt]:
     return [row for chunk in batch.chunks for row in chunk]
 
 
@@ -87,7 +87,7 @@ def test_prompts_are_those_of_the_evaluation(kind: str, configured: Configured, 
     from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
     from guieval.models import Request
 
-    parts = Parts(configured(kind, dynamic_sampling=None))
+    parts = TrainerParts(configured(kind, dynamic_sampling=None))
     trainer = parts.trainer()
     trainer.model.train()
     task = parts.data.episode(parts.data.episodes[0])[0].steps[0]
@@ -163,7 +163,7 @@ def test_patches_are_thoughts_of_the_policy_or_those_that_are_given(configured: 
     assert all(rollout.state == "over" and len(rollout.steps) == len(rollout.episode) for rollout in seen)
     patched = [step for rollout in seen for step in rollout.steps[:-1] if step.patched]
     assert patched and any(step.thought for step in patched)
-    data = Parts(configured("semi-online")).data
+    data = TrainerParts(configured("semi-online")).data
     lines = [json.dumps({"step": str(data.step(place).key), "thought": "It is the next icon."}) for place in data.steps]
     (tmp_path / "thoughts.jsonl").write_text("\n".join(lines), encoding="utf-8")
     given = {"patch": "off-policy", "budget": 2, "thoughts": str(tmp_path / "thoughts.jsonl")}
@@ -236,7 +236,7 @@ def test_a_model_learns_from_its_own_right_replies(configured: Configured, scree
     run.execute(resume=False)
     exact = {str(each.task.key): each for each in RunFolder(tmp_path / "run").records if each.sample.outcome.exact_match}
     config = configured("sft", journal=str(tmp_path / "run"))
-    trainer = Parts(config).trainer()
+    trainer = TrainerParts(config).trainer()
     rows = [trainer.train_dataset[number] for number in range(len(trainer.train_dataset))]
     message = [row["completion"][0]["content"][0]["text"] for row in rows]
     assert sorted(message) == sorted(str(each.sample.raw_response) for each in exact.values()) and message
@@ -310,7 +310,7 @@ def test_several_benchmarks_are_trained_on_in_one_batch(kind: str, configured: C
     base = {"bench": None, "bench_options": None, "data": None, "sources": several, "batch": {"tasks": 2, "updates": 1}}
     counts = {"gradient_accumulation_steps": None, "per_device_train_batch_size": 2, "max_steps": 2}
     config = configured(kind, **base, trainer=counts)
-    parts = Parts(config)
+    parts = TrainerParts(config)
     whole = (parts.data.episodes, parts.data.episode_keys)
     places = parts.drawn(*(whole if kind == "semi-online" else (parts.data.steps, parts.data.step_keys)))
     assert {place.source for place in places} == {0, 1}

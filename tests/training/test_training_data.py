@@ -18,9 +18,9 @@ from guieval.errors import UsageError
 from guieval.journal import MANIFEST, RunFolder
 from guieval.models import ModelConfig
 from guieval.steps import StepKey
-from guieval.training.building import Parts
+from guieval.training.building import TrainerParts
 from guieval.training.config import Curriculum, parse_config
-from guieval.training.data.curriculum import Measured, factors, read_measured
+from guieval.training.data.curriculum import StepMeasures, factors, read_measured
 from guieval.training.data.examples import PromptBuilder, images_of, journal_examples
 from guieval.training.data.mixture import drawn, open_data
 from guieval.training.evaluation import Evaluator
@@ -110,16 +110,16 @@ def test_recipes_and_curricula_that_leave_too_little_are_one_sentence(tmp_path: 
     with pytest.raises(UsageError, match=r"leaves none of 5 tasks: none has a measured pass rate from 0.1 to 0.2"):
         weights(pass_rate=(0.1, 0.2))
     with pytest.raises(UsageError, match=r"none of the steps to train on was measured in 'r', e.g. not 'demo/a#0'"):
-        factors([[KEYS[0]]], Curriculum(runs=("r",)), {KEYS[1]: Measured(0.5, 0.0)})
+        factors([[KEYS[0]]], Curriculum(runs=("r",)), {KEYS[1]: StepMeasures(0.5, 0.0)})
     values = {"kind": "grpo", "model": "tiny-policy", "bench": "demo", "curriculum": {"runs": str(tmp_path)}}
-    parts = Parts(parse_config(values))
+    parts = TrainerParts(parse_config(values))
     with pytest.raises(UsageError, match=str(tmp_path)):
         parts.examples()
 
 
 KEYS = [StepKey("demo", "", "a", index) for index in range(5)]
 RATES = dict(zip(KEYS[:4], (0.0, 0.5, 0.75, 1.0), strict=True))
-MEASURED = {key: Measured(rate, 0.2 + rate) for key, rate in RATES.items()}
+MEASURED = {key: StepMeasures(rate, 0.2 + rate) for key, rate in RATES.items()}
 
 
 def weights(**given: Any) -> list[float]:

@@ -37,7 +37,7 @@ from guieval.reports.matrix_table import (
 from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.records import apart, check_ending
 from guieval.running.resume.trust import resume_of
-from guieval.scoring.answered import Answered
+from guieval.scoring.answered import Scorable
 from guieval.scoring.matrix import ALL, JudgedAnswers, disagreements, judge_answers, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import scored, summary_of_run
@@ -84,7 +84,7 @@ def _several(protocols: list[str]) -> bool:
 
 
 def _print(
-    opened: Mapping[Path, Callable[[], Answered]],
+    opened: Mapping[Path, Callable[[], Scorable]],
     names: list[str],
     choice: Choice,
     by: list[str],
@@ -110,7 +110,7 @@ def _print(
         raise typer.Exit(1)
 
 
-class _Shown(NamedTuple):
+class _ShownScore(NamedTuple):
     """Whether steps are unmeasured, and the values to print as JSON (empty without --json)."""
 
     incomplete: bool
@@ -119,27 +119,27 @@ class _Shown(NamedTuple):
 
 def _print_tasks(
     answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, several: bool, json: bool
-) -> _Shown:
+) -> _ShownScore:
     if by or file is not None:
         raise UsageError("an online run is scored by its environment: leave out --by and --disagreements")
     summary = scored(answers, choice).summary
     if not json:
         show(*online_tables([Run(task_heading(RunFolder(place)), summary)]))
-    return _Shown(summary.state != "finished", report_json(summary))
+    return _ShownScore(summary.state != "finished", report_json(summary))
 
 
 def _print_steps(
     answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, several: bool, json: bool
-) -> _Shown:
+) -> _ShownScore:
     if several:
         return _print_matrix(answers, choice, by, file, json=json)
     return _print_one(answers, choice, by, json=json)
 
 
-_PRINT: Mapping[Kind, Callable[..., _Shown]] = {"steps": _print_steps, "tasks": _print_tasks}
+_PRINT: Mapping[Kind, Callable[..., _ShownScore]] = {"steps": _print_steps, "tasks": _print_tasks}
 
 
-def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _Shown:
+def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _ShownScore:
     metrics, columns = scored(answers, choice), answers.columns(choice)
     run = Run(metrics.label, metrics.summary)
     breakdowns = [breakdown_table(columns, metrics.protocol, name) for name in by]
@@ -164,10 +164,12 @@ def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: b
             say(f"scaffold: {answers.answered.scaffold}")
         for text in metrics.overlays:
             say(f"overlay:  {text}")
-    return _Shown(metrics.state != "finished", values)
+    return _ShownScore(metrics.state != "finished", values)
 
 
-def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagreements: Path | None, *, json: bool) -> _Shown:
+def _print_matrix(
+    answers: JudgedAnswers, choice: Choice, by: list[str], disagreements: Path | None, *, json: bool
+) -> _ShownScore:
     if disagreements is not None:
         check_ending(disagreements)
     placed = on_own_sets(answers, choice)
@@ -189,7 +191,7 @@ def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagre
             say(f"overlay:  {text}")
     if disagreements is not None:
         _write_disagreements(disagreements, answers, choice, err=json)
-    return _Shown(bool(unmeasured_lines(placed)), values)
+    return _ShownScore(bool(unmeasured_lines(placed)), values)
 
 
 def _write_disagreements(file: Path, answers: JudgedAnswers, choice: Choice, *, err: bool) -> None:

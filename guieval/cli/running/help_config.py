@@ -28,7 +28,7 @@ _ANY = 2**53
 """A bound from here on, e.g. the largest seed, is not shown."""
 
 
-class Setting(NamedTuple):
+class ListedSetting(NamedTuple):
     """One setting of a group, as ``--set`` and a settings file name it."""
 
     group: str
@@ -66,13 +66,13 @@ def help_config(
             say(f"{setting}.NAME: {words}.")
 
 
-def in_words(setting: Setting) -> str:
+def in_words(setting: ListedSetting) -> str:
     """A setting\'s type, default and meaning."""
     default = "" if setting.default in (None, {}, []) else f" (default {json.dumps(setting.default)})"
     return f"{setting.type}{default}: {setting.description}"
 
 
-def settings() -> Iterator[Setting]:
+def settings() -> Iterator[ListedSetting]:
     """Every setting of a run, and what the settings that are groups themselves take."""
     taken: dict[str, Iterable[tuple[str, str, Any, str]]] = {
         "sampling": (requests := list(_fields(SamplingSettings))),
@@ -82,8 +82,8 @@ def settings() -> Iterator[Setting]:
     }
     for group, kind in GROUPS.items():
         for name, (_, *rest) in zip(own_names(group), _fields(kind), strict=True):
-            yield Setting(group, name, *rest)
-            yield from (Setting(group, f"{name}.{inner}", *more) for inner, *more in taken.get(name, ()))
+            yield ListedSetting(group, name, *rest)
+            yield from (ListedSetting(group, f"{name}.{inner}", *more) for inner, *more in taken.get(name, ()))
 
 
 def _fields(model: type[BaseModel]) -> Iterator[tuple[str, str, Any, str]]:

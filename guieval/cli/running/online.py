@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from guieval.cli.tables import say
 from guieval.history.modes import Kind, Mode
@@ -15,8 +15,8 @@ from guieval.reports.tables.table import Table
 class Shown(NamedTuple):
     """How the metrics of runs of one kind are shown; each run is given with its heading."""
 
-    tables: Callable[[Sequence[Run]], Sequence[Table | None]]
-    warnings: Callable[[Sequence[Run]], Sequence[str]]
+    tables: Callable[[Sequence[Run[Any]]], Sequence[Table | None]]
+    warnings: Callable[[Sequence[Run[Any]]], Sequence[str]]
 
 
 def task_heading(run: RunFolder) -> str:
@@ -31,7 +31,7 @@ SHOWN: Mapping[Kind, Shown] = {
 }
 
 
-def show_all(runs: Sequence[tuple[Mode, Run]], show: Callable[..., None]) -> None:
+def show_all(runs: Sequence[tuple[Mode, Run[Any]]], show: Callable[..., None]) -> None:
     """Print the tables of runs, kind by kind, and what to know of their metrics."""
     of_kinds = [(shown, [run for mode, run in runs if mode.is_over(kind)]) for kind, shown in SHOWN.items()]
     show(*(table for shown, own in of_kinds if own for table in shown.tables(own)))

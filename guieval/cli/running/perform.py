@@ -180,7 +180,7 @@ def print_results(results: list[Result], *, json: bool) -> None:
     print_notes(results)
 
 
-def _run(own: Sequence[Result]) -> Run:
+def _run(own: Sequence[Result]) -> Run[Any]:
     """A run, or the mean over repeats, with its heading for tables."""
     config, outcome, summary = own[0][:3]
     if len(own) > 1:

@@ -9,7 +9,7 @@ import typer
 
 from guieval.cli.options import loader_options
 from guieval.cli.tables import say
-from guieval.conformance import Finding, check_adapter, check_benchmarks, every_model
+from guieval.conformance import Violation, check_adapter, check_benchmarks, every_model
 from guieval.conformance.environments import check_environment
 from guieval.errors import UsageError, nearest
 from guieval.online.find import environments, load_environment
@@ -53,7 +53,7 @@ def _problems(count: int) -> str:
     return "1 problem" if count == 1 else f"{count:,} problems"
 
 
-def _checked(names: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Finding]]]:
+def _checked(names: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Violation]]]:
     loaders, checkpoints, families, places = list_benchmarks(), list_models(), list_adapters(), list(environments())
     known = [*loaders, *checkpoints, *families, *places]
     for name in names:

@@ -22,7 +22,7 @@ NO_NETWORK = {"proxy": {"server": "http://127.0.0.1:9"}}
 where PLAYWRIGHT_DISABLE_FORCED_CHROMIUM_PROXIED_LOOPBACK is set."""
 
 
-class Worker:
+class BrowserGymWorker:
     """One environment of BrowserGym at a time, with its actions by coordinates."""
 
     def __init__(self, benchmark: str, allow_network: bool) -> None:
@@ -87,7 +87,7 @@ def main(benchmark: str, *options: str) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            worker = worker or Worker(benchmark, "--allow-network" in options)
+            worker = worker or BrowserGymWorker(benchmark, "--allow-network" in options)
             answer = getattr(worker, request.pop("do"))(**request)
         except Exception as error:
             answer = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}

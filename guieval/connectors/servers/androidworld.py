@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from guieval import actions as act
 from guieval.connectors.servers.pixels import pixel
 from guieval.connectors.servers.server_device import ServedEnvironment, ServerDevice
-from guieval.connectors.servers.service import Servers, Service, look_up
+from guieval.connectors.servers.service import DeviceServers, Service, look_up
 from guieval.data.files import read_text
 from guieval.data.plugin_options import at_least, seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest
@@ -79,7 +79,7 @@ class AndroidWorld(ServedEnvironment):
         at_least(1, max_steps=1 if max_steps is None else max_steps)
         at_least(0, combinations=combinations)
         seconds(60, settle=settle, wait=wait)
-        self.servers = Servers(url, self.name, EXAMPLE)
+        self.servers = DeviceServers(url, self.name, EXAMPLE)
         self.settle, self.wait = settle, wait
         self.max_steps, self.combinations = max_steps, combinations
         self.suite_seed, self.family = suite_seed, family

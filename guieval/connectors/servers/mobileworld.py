@@ -17,7 +17,7 @@ from guieval import actions as act
 from guieval.connectors.servers.androidworld import android_action
 from guieval.connectors.servers.pixels import pixel
 from guieval.connectors.servers.server_device import ServedEnvironment, ServerDevice
-from guieval.connectors.servers.service import Servers, Service, look_up
+from guieval.connectors.servers.service import DeviceServers, Service, look_up
 from guieval.data.plugin_options import at_least, seconds
 from guieval.online.contract import ABCDevice, EnvironmentTask, Observation
 from guieval.steps import SEVERAL, Score
@@ -45,7 +45,7 @@ class MobileWorld(ServedEnvironment):
     def __init__(self, *, url: str = "", max_steps: int = 50, device: str = "emulator-5554", wait: float = 1.0) -> None:
         at_least(1, max_steps=max_steps)
         seconds(60, wait=wait)
-        self.servers = Servers(url, self.name, EXAMPLE)
+        self.servers = DeviceServers(url, self.name, EXAMPLE)
         self.max_steps, self.device, self.wait = max_steps, device, wait
 
     @property

@@ -62,7 +62,7 @@ class OpenEnv(ABCEnvironment):
         self.goal, self.screenshot, self.above = goal, screenshot, above
 
     @cached_property
-    def server(self) -> _Server:
+    def server(self) -> _OpenEnvServer:
         """The server's description of itself, requested once."""
         return look_up(NAME, self.address, self._ask, "start it, e.g. with `guieval dev serve-environment demo`")
 
@@ -77,7 +77,7 @@ class OpenEnv(ABCEnvironment):
         server = self.server if "server" in vars(self) else await asyncio.to_thread(lambda: self.server)
         return await _Remote.connect(self, server)
 
-    async def _ask(self, service: Service) -> _Server:
+    async def _ask(self, service: Service) -> _OpenEnvServer:
         schema, about = await service.get("/schema"), await service.get("/metadata")
         fields = schema.get("action") if isinstance(schema, dict) else None
         if not isinstance(fields, dict):
@@ -92,7 +92,7 @@ class OpenEnv(ABCEnvironment):
         if not listed:
             listed = [(EnvironmentTask(f"seed-{seed}", self.max_steps), {"seed": seed}) for seed in range(self.seeds)]
         resets = {task.id: reset for task, reset in listed}
-        return _Server(f"openenv-{name}-{version}", actions, [task for task, _ in listed], resets)
+        return _OpenEnvServer(f"openenv-{name}-{version}", actions, [task for task, _ in listed], resets)
 
     async def _listed(self, service: Service) -> list[tuple[EnvironmentTask, dict[str, Any]]]:
         """The tasks of the Task API with what their resets need; empty where the server does not have it."""
@@ -130,7 +130,7 @@ class OpenEnv(ABCEnvironment):
         )
 
 
-class _Server(NamedTuple):
+class _OpenEnvServer(NamedTuple):
     """A server: its version, the format of its actions, its tasks, and by task what a reset needs."""
 
     version: str
@@ -143,7 +143,7 @@ class _Remote(ABCDevice):
     """A session of the server."""
 
     def __init__(
-        self, environment: OpenEnv, server: _Server, service: Service, socket: aiohttp.ClientWebSocketResponse
+        self, environment: OpenEnv, server: _OpenEnvServer, service: Service, socket: aiohttp.ClientWebSocketResponse
     ) -> None:
         self._environment, self._server = environment, server
         self._service, self._socket = service, socket
@@ -155,7 +155,7 @@ class _Remote(ABCDevice):
         self._reward = 0.0
 
     @classmethod
-    async def connect(cls, environment: OpenEnv, server: _Server) -> _Remote:
+    async def connect(cls, environment: OpenEnv, server: _OpenEnvServer) -> _Remote:
         service = Service(NAME, environment.address)
         try:
             socket = await service.websocket("/ws")

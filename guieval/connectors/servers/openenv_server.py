@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 from guieval.connectors.servers.openenv_session import (
     ACTION,
     SPLIT,
+    EnvironmentSession,
     ServedObservation,
     ServedState,
-    Session,
     error_answer,
     task_name,
 )
@@ -50,7 +50,7 @@ def serve(
     from aiohttp import web
 
     only_here = host in ("localhost", "::1") or host.startswith("127.")
-    app = Server(environment, sessions=sessions, timeout=timeout, only_here=only_here).app()
+    app = EnvironmentServer(environment, sessions=sessions, timeout=timeout, only_here=only_here).app()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family)
@@ -61,7 +61,7 @@ def serve(
     web.run_app(app, sock=listener, print=None, access_log=None, shutdown_timeout=5)
 
 
-class Server:
+class EnvironmentServer:
     """The application for ``environment``; with ``only_here``, it is asked under the names of loopback alone."""
 
     def __init__(
@@ -180,7 +180,7 @@ class Server:
             await client.close()
             return client
         self._sockets.add(client)
-        session = Session(self.environment, self.tasks, self.timeout)
+        session = EnvironmentSession(self.environment, self.tasks, self.timeout)
         messages: asyncio.Queue[str | bytes] = asyncio.Queue(WAITING)
         worker = asyncio.create_task(_work(client, session, messages))
         try:
@@ -199,7 +199,7 @@ class Server:
             await client.close(code=1001, message=b"the server stops")
 
 
-async def _work(client: web.WebSocketResponse, session: Session, messages: asyncio.Queue[str | bytes]) -> None:
+async def _work(client: web.WebSocketResponse, session: EnvironmentSession, messages: asyncio.Queue[str | bytes]) -> None:
     """Answer the messages of a client until it closes the session or is gone."""
     with suppress(ConnectionError):
         while (answer := await session.answer(await messages.get())) is not None:

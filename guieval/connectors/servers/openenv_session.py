@@ -98,7 +98,7 @@ def task_name(task: EnvironmentTask) -> str:
     return f"{task.subset}/{task.id}" if task.subset else task.id
 
 
-class Session:
+class EnvironmentSession:
     """Answers messages, one after the other, on a device that is opened by the first reset.
 
     A device that fails, or takes longer than ``timeout`` seconds, is closed; the next reset opens another one.

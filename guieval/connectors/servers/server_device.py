@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from guieval.connectors.servers.foreign_screenshots import read_screenshot
-from guieval.connectors.servers.service import Servers, Service
+from guieval.connectors.servers.service import DeviceServers, Service
 from guieval.errors import EnvironmentFailure
 from guieval.online.contract import ABCDevice, ABCEnvironment, Observation
 
@@ -18,7 +18,7 @@ TEAR_DOWN_SECONDS = 10.0
 class ServedEnvironment(ABCEnvironment):
     """Tasks of ``servers`` that take one device each."""
 
-    servers: Servers
+    servers: DeviceServers
     outward = frozenset({"url"})
     tried = False
 
@@ -33,7 +33,7 @@ class ServerDevice(ABCDevice):
     Raises :class:`EnvironmentFailure` where all are in use.
     """
 
-    def __init__(self, name: str, servers: Servers) -> None:
+    def __init__(self, name: str, servers: DeviceServers) -> None:
         self.seen: Observation | None = None
         """The last observation, once a task has begun."""
         self._servers = servers

@@ -47,7 +47,7 @@ def checked_address(url: str, name: str, example: str) -> str:
     return plain.rstrip("/")
 
 
-class Servers:
+class DeviceServers:
     """Servers that take one device each; ``urls`` are separated by commas.
 
     Raises :class:`UsageError`, naming environment ``name`` and an ``example``, for an address that is missing or not one.

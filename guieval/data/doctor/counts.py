@@ -29,7 +29,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CountComparison:
     """A published count and the data's; ``types`` has the action types whose numbers differ: (in the data, published)."""
 
     published: PublishedCount
@@ -87,26 +87,26 @@ def _of(number: int, published: int, noun: str) -> str:
     return f"{counted(number, noun)} instead of {published:,}"
 
 
-def compare(published: Iterable[PublishedCount], counts: Counts) -> tuple[Comparison, ...]:
+def compare(published: Iterable[PublishedCount], counts: Counts) -> tuple[CountComparison, ...]:
     """Compare every published part with the data; if several counts are published for a part, the nearest is used.
 
     Layouts of one data set can differ, e.g. with or without AndroidControl's finish steps.
     """
-    by_part: dict[tuple[str | None, str | None, frozenset[tuple[str, str]]], list[Comparison]] = {}
+    by_part: dict[tuple[str | None, str | None, frozenset[tuple[str, str]]], list[CountComparison]] = {}
     for count in published:
         part = (count.split, count.subset, frozenset(count.groups.items()))
         by_part.setdefault(part, []).append(_comparison(count, counts))
     return tuple(min(same, key=_distance) for same in by_part.values())
 
 
-def _distance(comparison: Comparison) -> tuple[int, int, int]:
+def _distance(comparison: CountComparison) -> tuple[int, int, int]:
     published = comparison.published
     steps = 0 if published.steps is None else abs(comparison.steps - published.steps)
     episodes = 0 if published.episodes is None else abs(comparison.episodes - published.episodes)
     return steps, episodes, len(comparison.types)
 
 
-def _comparison(published: PublishedCount, counts: Counts) -> Comparison:
+def _comparison(published: PublishedCount, counts: Counts) -> CountComparison:
     wanted = set(published.groups.items())
     types: Counter[str] = Counter()
     for (split, subset, groups, action_type), number in counts.steps.items():
@@ -118,4 +118,4 @@ def _comparison(published: PublishedCount, counts: Counts) -> Comparison:
         if published.split in (None, split) and published.subset in (None, subset) and any(wanted <= groups for groups in kinds)
     )
     differing = {name: (types[name], count) for name, count in published.types.items() if types[name] != count}
-    return Comparison(published, episodes, sum(types.values()), differing)
+    return CountComparison(published, episodes, sum(types.values()), differing)

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 from guieval.actions import Unsupported
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.doctor import counts as published
-from guieval.data.doctor.counts import Comparison, counted
+from guieval.data.doctor.counts import CountComparison, counted
 from guieval.data.doctor.labels import LintReport
 from guieval.data.editions import Edition, LabelDigest, known_editions, labels_of
 from guieval.data.files import read_bytes
@@ -273,7 +273,7 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _compared(comparisons: Sequence[Comparison]) -> list[Remark]:
+def _compared(comparisons: Sequence[CountComparison]) -> list[Remark]:
     remarks: list[Remark] = []
     if other := [str(comparison) for comparison in comparisons if comparison.verdict == "differs"]:
         why = "the published numbers are over other steps or other labels than these"

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 from pydantic_core import from_json
 
 from guieval.data.benchmark import ABCBenchmark, Release, ReleasedEpisode
-from guieval.data.doctor.counts import Comparison, Counts, compare
+from guieval.data.doctor.counts import CountComparison, Counts, compare
 from guieval.data.episodes.format import EPISODES, FORMAT, INDEX, PREPARED, Preparation, is_prepared, read_preparation
 from guieval.data.episodes.index import EpisodeIndex, line_head
 from guieval.data.episodes.read import EpisodesFolder
@@ -46,7 +46,7 @@ class Prepared:
 
     folder: Path
     preparation: Preparation
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[CountComparison, ...]
     added: int
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from guieval.data.screenshots import Screenshot
-from guieval.engines.apis.native import Conversation, NativeAPI, Turn, shown, system_text, turns_of
+from guieval.engines.apis.native import NativeAPI, NativeRequest, Turn, shown, system_text, turns_of
 from guieval.engines.apis.sdk_calls import entries, mapping, raw_answer, sdk_client, text_of
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
@@ -30,7 +30,7 @@ class AnthropicMessages(NativeAPI):
     most_tokens = 4096
     sampling = NATIVE["anthropic"]
 
-    def begin(self, request: Request, model: str) -> Conversation:
+    def begin(self, request: Request, model: str) -> NativeRequest:
         extra = dict(request.input.extra)
         looks, cached = extra.pop("looks", 0), extra.pop("prompt_cache", False)
         fields: dict[str, Any] = {"model": model, "max_tokens": self.most_tokens, **extra, **self.parameters(request)}
@@ -38,9 +38,9 @@ class AnthropicMessages(NativeAPI):
             # a breakpoint after tools and system prompt, which all steps share
             breakpoint_ = {"cache_control": {"type": "ephemeral"}} if cached else {}
             fields["system"] = [{"type": "text", "text": system, **breakpoint_}]
-        return Conversation(fields, turns_of(request, lambda part, role: _part(part)), request.images, looks)
+        return NativeRequest(fields, turns_of(request, lambda part, role: _part(part)), request.images, looks)
 
-    async def send(self, conversation: Conversation, name: str) -> Turn:
+    async def send(self, conversation: NativeRequest, name: str) -> Turn:
         import anthropic
 
         self._client = self._client or sdk_client(
@@ -50,7 +50,7 @@ class AnthropicMessages(NativeAPI):
         messages = self._client.beta.messages if "betas" in fields else self._client.messages
         return _turn(await raw_answer(anthropic, messages, fields, name))
 
-    def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
+    def answer_looks(self, conversation: NativeRequest, turn: Turn) -> None:
         # the result of a toolset's member has to name the toolset, else the service refuses it
         toolsets = {text_of(block, "id"): text_of(block, "toolset_name") for block in turn.content}
         answers = []

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from guieval.data.screenshots import Screenshot
-from guieval.engines.apis.native import Conversation, NativeAPI, TooDeep, Turn, Unanswered, shown, system_text, turns_of
+from guieval.engines.apis.native import NativeAPI, NativeRequest, TooDeep, Turn, Unanswered, shown, system_text, turns_of
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
@@ -28,16 +28,16 @@ class Gemini(NativeAPI):
     sampling = NATIVE["gemini"]
     _http: Any = None
 
-    def begin(self, request: Request, model: str) -> Conversation:
+    def begin(self, request: Request, model: str) -> NativeRequest:
         extra = dict(request.input.extra)
         looks = extra.pop("looks", 0)
         turns = turns_of(request, lambda part, role: _part(part), key="parts", assistant="model")
         config = {"automatic_function_calling": {"disable": True}, **extra, **self.parameters(request)}
         if system := system_text(request):
             config["system_instruction"] = system
-        return Conversation({"model": model, "config": config}, turns, request.images, looks)
+        return NativeRequest({"model": model, "config": config}, turns, request.images, looks)
 
-    async def send(self, conversation: Conversation, name: str) -> Turn:
+    async def send(self, conversation: NativeRequest, name: str) -> Turn:
         from google import genai
         from google.genai import errors, types
 
@@ -71,7 +71,7 @@ class Gemini(NativeAPI):
             raise ValueError(f"{type(error).__name__}: {error}") from error
         return _turn(answer)
 
-    def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
+    def answer_looks(self, conversation: NativeRequest, turn: Turn) -> None:
         parts: list[dict[str, Any]] = []
         for call in turn.response.calls:
             answer = shown(call, conversation.images[-1])

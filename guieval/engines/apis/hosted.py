@@ -10,11 +10,11 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
-from guieval.engines.apis.native import Connection, Conversation, NativeAPI, TooDeep, Turn, Unanswered
+from guieval.engines.apis.native import Connection, NativeAPI, NativeRequest, TooDeep, Turn, Unanswered
 from guieval.engines.http.chat_answers import TryAgain, whole_response
 from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.http.image_references import Refusal
-from guieval.engines.http.routing import Server
+from guieval.engines.http.routing import RoutedServer
 from guieval.engines.usage_reports import usage_in
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal.setup import EngineFacts
@@ -82,10 +82,10 @@ class HostedEngine(OpenAIEngine):
         conversation = self._api.begin(request, model)
         return json.dumps([conversation.fields, conversation.turns], default=repr, sort_keys=True).encode()
 
-    def _body(self, request: Request, model: str) -> Conversation:
+    def _body(self, request: Request, model: str) -> NativeRequest:
         return self._api.begin(request, model)
 
-    async def _ask(self, server: Server, body: Any, request: Request, name: str) -> Response:
+    async def _ask(self, server: RoutedServer, body: Any, request: Request, name: str) -> Response:
         """Ask until the model acts, or has looked as often as it may; the reply holds the calls of all its answers.
 
         The looks are on the request's bill, for another attempt begins again.
@@ -109,7 +109,7 @@ class HostedEngine(OpenAIEngine):
             reasoning="\n".join(each.reasoning for each in responses if each.reasoning) or None,
         )
 
-    async def _turn(self, server: Server, conversation: Conversation, name: str) -> Turn:
+    async def _turn(self, server: RoutedServer, conversation: NativeRequest, name: str) -> Turn:
         try:
             return await self._received(server, conversation, name)
         except Refusal as failure:
@@ -118,7 +118,7 @@ class HostedEngine(OpenAIEngine):
         finally:
             self._bodies.pop(name, None)
 
-    async def _received(self, server: Server, conversation: Conversation, name: str) -> Turn:
+    async def _received(self, server: RoutedServer, conversation: NativeRequest, name: str) -> Turn:
         try:
             async with asyncio.timeout(self.settings.timeout):
                 turn = await self._api.send(conversation, name)

@@ -98,7 +98,7 @@ class Connection:
 
 
 @dataclass
-class Conversation:
+class NativeRequest:
     """A request in an API's own words, which grows by the answers to what the model looks at."""
 
     fields: dict[str, Any]
@@ -131,11 +131,11 @@ class NativeAPI(ABC):
         """The SDK's, made by the first :meth:`send`."""
 
     @abstractmethod
-    def begin(self, request: Request, model: str) -> Conversation:
+    def begin(self, request: Request, model: str) -> NativeRequest:
         """The request in the API's words. Raises :class:`UsageError` for a parameter that the API does not have."""
 
     @abstractmethod
-    async def send(self, conversation: Conversation, name: str) -> Turn:
+    async def send(self, conversation: NativeRequest, name: str) -> Turn:
         """Ask once; ``name`` is the request's id for the server's log.
 
         Raises :class:`Unanswered`, ``ValueError`` for an unreadable answer, and what
@@ -143,7 +143,7 @@ class NativeAPI(ABC):
         """
 
     @abstractmethod
-    def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
+    def answer_looks(self, conversation: NativeRequest, turn: Turn) -> None:
         """Add ``turn``, all of whose calls look, and the answers to them."""
 
     async def close(self) -> None:

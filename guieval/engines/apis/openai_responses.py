@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from guieval.data.screenshots import Screenshot
-from guieval.engines.apis.native import Conversation, NativeAPI, Turn, shown, system_text, turns_of
+from guieval.engines.apis.native import NativeAPI, NativeRequest, Turn, shown, system_text, turns_of
 from guieval.engines.apis.sdk_calls import entries, listed, mapping, raw_answer, sdk_client, text_of
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
@@ -30,7 +30,7 @@ class OpenAIResponses(NativeAPI):
     own_url = "https://api.openai.com/v1"
     sampling = NATIVE["openai-responses"]
 
-    def begin(self, request: Request, model: str) -> Conversation:
+    def begin(self, request: Request, model: str) -> NativeRequest:
         extra = dict(request.input.extra)
         looks, detail = extra.pop("looks", 0), extra.pop("image_detail", None)
 
@@ -42,9 +42,9 @@ class OpenAIResponses(NativeAPI):
         kept = {"store": False, "include": ["reasoning.encrypted_content"]}
         fields = {"model": model, "instructions": system_text(request), **kept, **extra, **self.parameters(request)}
         more = {} if detail is None else {"detail": detail}
-        return Conversation(fields, turns_of(request, part_of), request.images, looks, more)
+        return NativeRequest(fields, turns_of(request, part_of), request.images, looks, more)
 
-    async def send(self, conversation: Conversation, name: str) -> Turn:
+    async def send(self, conversation: NativeRequest, name: str) -> Turn:
         import openai
 
         url = f"{self.connection.url}/v1" if self.connection.url else self.own_url
@@ -52,7 +52,7 @@ class OpenAIResponses(NativeAPI):
         fields = {**conversation.fields, "input": conversation.turns}
         return _turn(await raw_answer(openai, self._client.responses, fields, name))
 
-    def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
+    def answer_looks(self, conversation: NativeRequest, turn: Turn) -> None:
         conversation.turns += turn.content
         calls = {call.id: call for call in turn.response.calls}  # of a batch of screenshots one answer is enough
         for item in turn.content:

@@ -38,12 +38,12 @@ from guieval.engines.http.chat_answers import (
     whole_answer,
 )
 from guieval.engines.http.chat_body import ChatBody
-from guieval.engines.http.connections import Answer, Connections
+from guieval.engines.http.connections import Connections, HttpResponse
 from guieval.engines.http.event_stream import MAX_STREAM_BYTES
 from guieval.engines.http.image_references import ImageReferences, Refusal, in_bytes
 from guieval.engines.http.patience import Patience
 from guieval.engines.http.refusals import IN_A_ROW, Refusals
-from guieval.engines.http.routing import Router, Server
+from guieval.engines.http.routing import RoutedServer, Router
 from guieval.engines.http.stated import ServedModel, facts_of_server, page_of
 from guieval.engines.usage_reports import usage_in
 from guieval.errors import EngineError, FatalEngineError, Halted, UsageError, nearest, one_line
@@ -102,7 +102,7 @@ class OpenAIEngine:
         proxy = None if settings.proxy is None else proxy_url(settings.proxy)
         self._router = Router(
             [
-                Server(Connections(url, proxy=proxy, query=query, **through))
+                RoutedServer(Connections(url, proxy=proxy, query=query, **through))
                 for url, query in dict.fromkeys(base_url(text, self._redaction) for text in settings.base_urls)
             ],
             self._is_well,
@@ -218,7 +218,7 @@ class OpenAIEngine:
             root = next((each.root for each in models if each.name == model), None)
             yield self._facts[url].model_copy(update={"url": url, "root": root})
 
-    async def _ask(self, server: Server, body: Any, request: Request, name: str) -> Response:
+    async def _ask(self, server: RoutedServer, body: Any, request: Request, name: str) -> Response:
         """Send a request to one server once; raises :class:`TryAgain` or :class:`EngineError`."""
         return response_in(await self._try(server, "POST", "/chat/completions", body, name))
 
@@ -229,7 +229,7 @@ class OpenAIEngine:
         """
         attempt = sent = spared = broken = paid = 0
         server = None
-        refusals: dict[Server, EngineError] = {}
+        refusals: dict[RoutedServer, EngineError] = {}
         key = request.task.episode_key
         while True:
             await self._patience.over()
@@ -282,7 +282,7 @@ class OpenAIEngine:
                 retry_after = self._router.quiet_for() or None
             await self._sleep(self._wait(attempt, retry_after))
 
-    def _after_refusal(self, server: Server, refusals: Mapping[Server, EngineError]) -> None:
+    def _after_refusal(self, server: RoutedServer, refusals: Mapping[RoutedServer, EngineError]) -> None:
         """Return if another server may answer a request that these refused (``server`` was the last); else raise a refusal."""
         error = refusals[server]
         if isinstance(error, FatalEngineError):
@@ -293,7 +293,7 @@ class OpenAIEngine:
         elif not self._router.another_is_up(*refusals):  # it may be the server's fault, so the others are tried first
             raise error
 
-    async def _once(self, server: Server, body: Any, request: Request, number: int) -> Response:
+    async def _once(self, server: RoutedServer, body: Any, request: Request, number: int) -> Response:
         """Send a request to one server, and report the result to the router and the concurrency limit."""
         self._router.sent(server, again=number > 1)
         started = time.monotonic()
@@ -324,7 +324,7 @@ class OpenAIEngine:
         finally:
             self._router.over(server)
 
-    async def _list_models(self) -> tuple[Server, EngineError] | None:
+    async def _list_models(self) -> tuple[RoutedServer, EngineError] | None:
         """Ask every server for its models; return the first that did not answer, if none did.
 
         To discover the name, the answer of one server is enough: the others are logged, and get no work until they answer.
@@ -333,7 +333,7 @@ class OpenAIEngine:
             servers = self._router.left
             several = len(servers) > 1
             answers = await asyncio.gather(*(self._models(server, attempt, several=several) for server in servers))
-            failed: dict[Server, TryAgain] = {}
+            failed: dict[RoutedServer, TryAgain] = {}
             for server, answer in zip(servers, answers, strict=True):
                 await server.connections.close()  # a caller may discover in one event loop and generate in another
                 if isinstance(answer, list):
@@ -353,7 +353,7 @@ class OpenAIEngine:
                 await self._sleep(self._wait(attempt, min(waits) if len(waits) == len(failed) else None))
         return first, self._no_answer(self._in_short(str(failure)))
 
-    async def _models(self, server: Server, attempt: int, *, several: bool) -> list[ServedModel] | TryAgain | EngineError:
+    async def _models(self, server: RoutedServer, attempt: int, *, several: bool) -> list[ServedModel] | TryAgain | EngineError:
         """The models that a server lists, or the error; an empty list on errors if the model name was given.
 
         Hosted servers need not list any. With ``several`` servers the first attempt waits less than a request would.
@@ -380,7 +380,7 @@ class OpenAIEngine:
             return []
         return failure
 
-    async def _page(self, server: Server, path: str) -> bytes:
+    async def _page(self, server: RoutedServer, path: str) -> bytes:
         """A page below a server's root; empty if it has none."""
         try:
             async with asyncio.timeout(min(_CHECK_TIMEOUT, self.settings.timeout)):
@@ -389,11 +389,11 @@ class OpenAIEngine:
             return b""
         return answer.data if answer.status == 200 else b""
 
-    async def _looked(self, server: Server, url: str) -> Answer:
+    async def _looked(self, server: RoutedServer, url: str) -> HttpResponse:
         headers = self._access(server)
         return await server.connections.exchange("GET", url + server.connections.query, headers, None, _PROBE_BYTES)
 
-    async def _is_well(self, server: Server) -> bool:
+    async def _is_well(self, server: RoutedServer) -> bool:
         """Whether an unreachable server answers again: neither /health (vLLM) nor /models gets a gateway's error.
 
         A server may have neither page; the next request will show. Both are checked: a gateway may answer /health by itself,
@@ -445,7 +445,7 @@ class OpenAIEngine:
     def _in_short(self, text: str) -> str:
         return one_line(self._redaction.message(text))  # redact before cutting, else a part of the key could remain
 
-    async def _try(self, server: Server, method: str, path: str, body: ChatBody | None, name: str) -> bytes:
+    async def _try(self, server: RoutedServer, method: str, path: str, body: ChatBody | None, name: str) -> bytes:
         """As :meth:`_send`, but sent again if the server refuses only the reference to a screenshot."""
         if body is None:
             return await self._send(server, method, path, None, name)
@@ -463,7 +463,7 @@ class OpenAIEngine:
             body.in_bytes = refusal.status not in (429, 503)
             raise
 
-    async def _send(self, server: Server, method: str, path: str, body: bytes | None, name: str) -> bytes:
+    async def _send(self, server: RoutedServer, method: str, path: str, body: bytes | None, name: str) -> bytes:
         """Send once and return the body of a 2xx answer; raises :class:`TryAgain` or :class:`EngineError`."""
         streamed = self.settings.stream and body is not None
         most = MAX_STREAM_BYTES if streamed else MAX_REPLY_BYTES
@@ -493,7 +493,7 @@ class OpenAIEngine:
             return data
         raise self._refusal(url, status, answer.headers, data)
 
-    def _access(self, server: Server) -> dict[str, str]:
+    def _access(self, server: RoutedServer) -> dict[str, str]:
         """The headers that hold the key; Azure reads it from one of its own, and Bearer tokens from the other."""
         if not self._key:
             return {}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _KEEP_ALIVE = 4.0  # seconds; vLLM closes an idle connection after 5, and a request sent into that costs a try
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """An HTTP response; the names of ``headers`` are case-insensitive, and ``data`` is compressed as the server sent it."""
 
     status: int
@@ -59,7 +59,7 @@ class Connections:
         body: bytes | None,
         most: int,
         check: Callable[[bytes], None] = lambda data: None,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send a request and read its answer, up to just above ``most`` bytes.
 
         ``check`` is called with these bytes; if it raises, the connection is closed. Raises :class:`TryAgain` when there is
@@ -77,7 +77,7 @@ class Connections:
                     size += len(chunk)
                     if size > most:
                         break
-                answer = Answer(response.status, response.headers, b"".join(chunks))
+                answer = HttpResponse(response.status, response.headers, b"".join(chunks))
         try:
             check(answer.data)
         except BaseException:

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 
-from guieval.engines.http.routing import Router, Server
+from guieval.engines.http.routing import RoutedServer, Router
 from guieval.errors import ServersAway
 
 _LOG = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class Patience:
     def __init__(
         self,
         router: Router,
-        is_there: Callable[[Server], Awaitable[bool]],
+        is_there: Callable[[RoutedServer], Awaitable[bool]],
         seconds: float,
         *,
         sleep: Callable[[float], Awaitable[object]],
@@ -47,7 +47,7 @@ class Patience:
         self._since: float | None = None
         self._waits = False
         self._reason = ""
-        self._probing: asyncio.Task[frozenset[Server]] | None = None
+        self._probing: asyncio.Task[frozenset[RoutedServer]] | None = None
 
     @property
     def waiting(self) -> str | None:
@@ -62,7 +62,7 @@ class Patience:
         """Whether any server has ever answered."""
         return any(server.url in REACHED for server in self._router.left)
 
-    def answered(self, server: Server, *, by_gateway: bool) -> None:
+    def answered(self, server: RoutedServer, *, by_gateway: bool) -> None:
         """A request (not a probe) was answered; if by the server itself, the time limit starts again with the next outage."""
         REACHED.add(server.url)
         if not by_gateway:
@@ -73,7 +73,7 @@ class Patience:
         if self._waits and self._probing is not None:
             await asyncio.shield(self._probing)
 
-    async def outlasts(self, server: Server, reason: str) -> bool:
+    async def outlasts(self, server: RoutedServer, reason: str) -> bool:
         """Whether ``server`` is away, after a try failed for ``reason``; if so, return once a server is back.
 
         Raises :class:`ServersAway` when none is back in time.
@@ -92,7 +92,7 @@ class Patience:
             self._probing.cancel()
             await asyncio.gather(self._probing, return_exceptions=True)
 
-    async def _wait(self) -> frozenset[Server]:
+    async def _wait(self) -> frozenset[RoutedServer]:
         """Return when a server is there: the servers that answered the first probe, or an empty set after a wait."""
         pause, left = 0.0, math.inf
         try:
@@ -119,7 +119,7 @@ class Patience:
         finally:
             self._waits = False
 
-    async def _probe_servers(self) -> frozenset[Server]:
+    async def _probe_servers(self) -> frozenset[RoutedServer]:
         """Probe the servers that are left, except those with a longer Retry-After than another; return those that answer."""
         soonest = max(self._clock(), self._router.quiet_until())
         probed = [server for server in self._router.left if server.quiet_until <= soonest]

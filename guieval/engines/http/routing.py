@@ -34,7 +34,7 @@ HOMES = 16_384
 _FINENESS = 1.02  # latencies are counted in bins of 2 %, so that a quantile needs no list of them
 
 
-class Server:
+class RoutedServer:
     """One base URL: its connections, its state, and its numbers since the start."""
 
     def __init__(self, connections: Connections) -> None:
@@ -88,8 +88,8 @@ class Router:
 
     def __init__(
         self,
-        servers: Sequence[Server],
-        check: Callable[[Server], Awaitable[bool]],
+        servers: Sequence[RoutedServer],
+        check: Callable[[RoutedServer], Awaitable[bool]],
         *,
         backoff: float,
         max_backoff: float,
@@ -100,7 +100,7 @@ class Router:
         self._backoff = backoff
         self._max_backoff = max_backoff
         self._clock = clock
-        self._homes: OrderedDict[Hashable, Server] = OrderedDict()
+        self._homes: OrderedDict[Hashable, RoutedServer] = OrderedDict()
         self._checks: set[asyncio.Task[None]] = set()
         self._turn = 0
         self._started: float | None = None
@@ -110,11 +110,13 @@ class Router:
         return sum(server.in_flight for server in self.servers)
 
     @property
-    def left(self) -> list[Server]:
+    def left(self) -> list[RoutedServer]:
         """The servers that were not put aside."""
         return [server for server in self.servers if server.state != "aside"]
 
-    def pick(self, key: Hashable | None = None, *, avoid: Server | None = None, refused: Collection[Server] = ()) -> Server:
+    def pick(
+        self, key: Hashable | None = None, *, avoid: RoutedServer | None = None, refused: Collection[RoutedServer] = ()
+    ) -> RoutedServer:
         """The server for the next try of a request.
 
         Requests with the same ``key`` stay together; ``avoid`` is the server of the previous failed try, chosen only when no
@@ -137,7 +139,7 @@ class Router:
                 self._homes.popitem(last=False)
         return chosen
 
-    def sent(self, server: Server, *, again: bool = False) -> None:
+    def sent(self, server: RoutedServer, *, again: bool = False) -> None:
         """A try goes to ``server``; :meth:`over` must follow, after at most one of the result methods."""
         now = self._clock()
         if self._started is None:
@@ -150,13 +152,13 @@ class Router:
         if server.state == "on trial":
             server.tried = True
 
-    def over(self, server: Server) -> None:
+    def over(self, server: RoutedServer) -> None:
         server.in_flight -= 1
         if server.in_flight == 0:
             server.busy += self._clock() - server.busy_since
             server.tried = False
 
-    def answered(self, server: Server, seconds: float, usage: Usage | None) -> None:
+    def answered(self, server: RoutedServer, seconds: float, usage: Usage | None) -> None:
         server.answered += 1
         server.seconds += seconds
         server.latencies[math.ceil(math.log(max(seconds, 1e-6), _FINENESS))] += 1
@@ -165,23 +167,23 @@ class Router:
         server.contradicted = 0
         self.alive(server)
 
-    def paid(self, server: Server, usage: Usage) -> None:
+    def paid(self, server: RoutedServer, usage: Usage) -> None:
         """A response was received whose tokens have to be paid, be it the answer or not."""
         server.prompt_tokens += usage.prompt_tokens or 0
         server.completion_tokens += usage.completion_tokens or 0
 
-    def refused(self, server: Server) -> None:
+    def refused(self, server: RoutedServer) -> None:
         """A healthy server refused a request."""
         server.failed += 1
         self.alive(server)
 
-    def contradicted(self, server: Server, why: str) -> None:
+    def contradicted(self, server: RoutedServer, why: str) -> None:
         """Another server answered a request that this one refused."""
         server.contradicted += 1
         if server.contradicted >= IN_A_ROW:
             self.put_aside(server, f"{why}, and another server answers what it refuses")
 
-    def put_aside(self, server: Server, why: str) -> bool:
+    def put_aside(self, server: RoutedServer, why: str) -> bool:
         """Send nothing more to a server, unless it is the last one that is left; returns whether it is put aside."""
         if not self.another_is_left(server):
             return False
@@ -190,7 +192,7 @@ class Router:
             logging.getLogger(__name__).warning("%s; this server is put aside, and the others go on", why)
         return True
 
-    def failed(self, server: Server, *, gone: bool, busy: bool = False, quiet: float = 0.0) -> None:
+    def failed(self, server: RoutedServer, *, gone: bool, busy: bool = False, quiet: float = 0.0) -> None:
         """A try failed. ``gone``: there was no answer at all; ``busy``: the server only has too many requests.
 
         ``quiet`` is the server's Retry-After in seconds.
@@ -203,31 +205,31 @@ class Router:
         if gone or server.state == "on trial" or server.failures >= IN_A_ROW:
             self.gone(server)
 
-    def quiet(self, server: Server, seconds: float) -> None:
+    def quiet(self, server: RoutedServer, seconds: float) -> None:
         """A server sent a Retry-After of so many seconds."""
         server.quiet_until = max(server.quiet_until, self._clock() + seconds)
 
-    def alive(self, server: Server) -> None:
+    def alive(self, server: RoutedServer) -> None:
         """A server answered, so it gets work."""
         if server.state != "aside":
             server.state = "up"
         server.tried = False
         server.failures = server.trips = 0
 
-    def gone(self, server: Server) -> None:
+    def gone(self, server: RoutedServer) -> None:
         """A server does not answer: it gets no work until a health check succeeds."""
         if server.state in ("up", "on trial"):
             self._take_down(server)
 
-    def done_without(self, server: Server, why: str) -> None:
+    def done_without(self, server: RoutedServer, why: str) -> None:
         """As :meth:`gone`, with a warning: the server never answered, and others can do the work."""
         self.gone(server)
         logging.getLogger(__name__).warning("%s; the other servers go on, and this one is used once it answers", why)
 
-    def another_is_up(self, *but: Server) -> bool:
+    def another_is_up(self, *but: RoutedServer) -> bool:
         return any(other.state == "up" for other in self.servers if other not in but)
 
-    def another_is_left(self, *but: Server) -> bool:
+    def another_is_left(self, *but: RoutedServer) -> bool:
         """Whether another server, up or not, was not put aside."""
         return any(other not in but for other in self.left)
 
@@ -252,7 +254,7 @@ class Router:
         for server in self.servers:
             await server.connections.close()
 
-    def _take_down(self, server: Server) -> None:
+    def _take_down(self, server: RoutedServer) -> None:
         # a lost connection may be harmless, so the first check comes at once
         wait = 0.0 if server.trips == 0 else min(self._max_backoff, self._backoff * 2.0 ** min(server.trips - 1, 60))
         server.state = "down"
@@ -268,7 +270,7 @@ class Router:
                 self._checks.add(task)
                 task.add_done_callback(self._checks.discard)
 
-    async def _examine(self, server: Server) -> None:
+    async def _examine(self, server: RoutedServer) -> None:
         well = False
         try:
             well = await self._check(server)
@@ -280,14 +282,14 @@ class Router:
                 else:
                     self._take_down(server)
 
-    def _has_room(self, home: Server) -> bool:
+    def _has_room(self, home: RoutedServer) -> bool:
         up = [server for server in self.servers if server.state == "up"]
         if home not in up:
             return True
         mean = (sum(server.in_flight for server in up) + 1) / len(up)
         return home.in_flight + 1 <= math.ceil(BUSIER * mean)
 
-    def _least_loaded(self, candidates: Sequence[Server]) -> Server:
+    def _least_loaded(self, candidates: Sequence[RoutedServer]) -> RoutedServer:
         """The server with the fewest requests in flight; ties are broken in turn."""
         start = self._turn % len(candidates)
         self._turn += 1

@@ -18,7 +18,7 @@ from guieval.exchange.predictions import every_eval_ever, grounding, guievalkit,
 from guieval.exchange.predictions.guicourse import GUICOURSE
 from guieval.exchange.predictions.mapped import mapped_format
 from guieval.exchange.predictions.predicted import Format, Predicted, PredictedTask, Rows
-from guieval.exchange.predictions.rows import Row, open_rows
+from guieval.exchange.predictions.rows import PredictionRow, open_rows
 from guieval.exchange.predictions.ui_genie import UI_GENIE
 from guieval.steps import StepKey, StepTaskModel
 
@@ -29,7 +29,7 @@ NAMED = 5
 _OWN_FIELDS = frozenset({"subset", "episode_id", "step_index", "action", "response"})
 
 
-def _own(row: Row) -> Predicted:
+def _own(row: PredictionRow) -> Predicted:
     for field in row.values:
         if field not in _OWN_FIELDS:
             labels = f": a row holds an answer and no labels; there boxes {BOXES_DIVIDED}" if field == "boxes" else ""
@@ -178,7 +178,7 @@ def detect_format(file: Path) -> Format:
     """
     damaged: DataError | None = None
     for first in open_rows(file):
-        if isinstance(first, Row):
+        if isinstance(first, PredictionRow):
             break
         damaged = damaged or first
     else:
@@ -246,5 +246,5 @@ def read_predictions(
     return Predictions(chosen.name, rows, tasks, repeated, unanswered, tuple(skipped), chosen.assumed)
 
 
-def _whole(file: Path) -> Iterator[Row]:
-    return (row for row in open_rows(file) if isinstance(row, Row))
+def _whole(file: Path) -> Iterator[PredictionRow]:
+    return (row for row in open_rows(file) if isinstance(row, PredictionRow))

@@ -10,14 +10,14 @@ from functools import partial
 
 from guieval.actions import action_from_json
 from guieval.exchange.predictions.predicted import Format, Predicted, PredictedTask
-from guieval.exchange.predictions.rows import Row
+from guieval.exchange.predictions.rows import PredictionRow
 from guieval.steps import ENDS, OnlineTask, Outcome, Repetition, Score
 
 READ_BY = "guieval adapter "
 """How ``extraction_method`` begins where guieval read the reply."""
 
 
-def _read(row: Row) -> Predicted | PredictedTask | None:
+def _read(row: PredictionRow) -> Predicted | PredictedTask | None:
     if row.text("interaction_type") == "agentic":
         return _outcome(row)
     if row.text("interaction_type") != "single_turn":
@@ -41,7 +41,7 @@ def _read(row: Row) -> Predicted | PredictedTask | None:
     return Predicted(*where, response=replies[0])
 
 
-def _outcome(row: Row) -> PredictedTask:
+def _outcome(row: PredictionRow) -> PredictedTask:
     named, evaluation = row.row("metadata"), row.row("evaluation")
     success = evaluation.value("is_correct")
     if not isinstance(success, bool):
@@ -66,7 +66,7 @@ def _outcome(row: Row) -> PredictedTask:
     return PredictedTask(task, Repetition(outcome=Outcome.model_validate(values)), _whole(named, "repetition"))
 
 
-def _whole(named: Row, field: str) -> int:
+def _whole(named: PredictionRow, field: str) -> int:
     text = named.text(field)
     if not text.isdecimal():
         raise named.error(field, f"expected a whole number as text, got {text!r:.80}")

@@ -25,7 +25,7 @@ from typing import Any
 from guieval.actions import Action, Boxes, Click
 from guieval.errors import DataError, ParseError, UsageError, nearest
 from guieval.exchange.predictions.predicted import SCREEN, Format, Predicted, ReadRow, Rows
-from guieval.exchange.predictions.rows import Row
+from guieval.exchange.predictions.rows import PredictionRow
 from guieval.frames import PIXELS, RELATIVE, Frame, Size
 from guieval.parsing import clicked
 from guieval.steps import StepKey, StepTaskModel
@@ -93,7 +93,7 @@ class RowLayout:
         counts: Counter[str] = Counter()
         return lambda row: self._read(row, known, counts)
 
-    def _read(self, row: Row, known: _KnownSteps, counts: Counter[str]) -> Predicted:
+    def _read(self, row: PredictionRow, known: _KnownSteps, counts: Counter[str]) -> Predicted:
         part = str(row.values.get("task_filename") or self.benchmark)
         number = counts[part]
         counts[part] += 1
@@ -123,7 +123,7 @@ class RowLayout:
     def _in_pixels(self) -> bool:
         return PIXELS in (self.frame, self.box_frame or self.frame)
 
-    def _corners(self, row: Row) -> tuple[float, ...]:
+    def _corners(self, row: PredictionRow) -> tuple[float, ...]:
         """The box as a row states it: x and y of its corners in turn, or of a polygon's."""
         value = row.value(self.box)
         corners = row.numbers(self.box, len(value) if isinstance(value, list) and len(value) > 4 else 4)
@@ -132,7 +132,7 @@ class RowLayout:
             corners = (x, y, x + width, y + height)
         return corners
 
-    def size_of(self, row: Row) -> Size | None:
+    def size_of(self, row: PredictionRow) -> Size | None:
         """The image's size as the row states it."""
         if not self.size or not all(field in row for field in self.size):
             return None
@@ -142,7 +142,7 @@ class RowLayout:
             raise row.error(self.size[0], f"expected a width and a height in pixels, got {list(numbers)!r:.80}")
         return int(width), int(height)
 
-    def box_agrees(self, row: Row, task: StepTaskModel) -> bool:
+    def box_agrees(self, row: PredictionRow, task: StepTaskModel) -> bool:
         """Whether the row's box is the step's, within half a pixel. A target that is not on the screen has no box."""
         corners = self._corners(row)
         if task.action.type == "STOP" or not (task.targets or "polygon" in task.extras):
@@ -157,7 +157,7 @@ class RowLayout:
             return _near(pixels[:2] + pixels[4:], polygon[:2] + polygon[4:], size)
         return any(_near(pixels, box, size) for box in task.targets)
 
-    def _stated(self, row: Row, name: str) -> StepTaskModel:
+    def _stated(self, row: PredictionRow, name: str) -> StepTaskModel:
         size = self.size_of(row)
         extras = {"screen_size_from": "assumed"} if size is None else {}
         size = size or self.screen or (None if self._in_pixels else SCREEN)
@@ -248,7 +248,7 @@ class _KnownSteps:
     def __bool__(self) -> bool:
         return bool(self._by_prompt)
 
-    def find(self, row: Row) -> StepTaskModel:
+    def find(self, row: PredictionRow) -> StepTaskModel:
         """The step that a row answers; :class:`DataError` where there is none, or several are possible."""
         layout = self._layout
         if layout.by_id:
@@ -279,7 +279,7 @@ class _KnownSteps:
         self._answered.add(task.key)
         return task
 
-    def _named(self, row: Row) -> StepTaskModel:
+    def _named(self, row: PredictionRow) -> StepTaskModel:
         """The step of the row's id, and of its subset and index if it has them."""
         layout = self._layout
         name = row.identity(layout.id)
@@ -297,7 +297,7 @@ class _KnownSteps:
             raise row.error(layout.step or layout.id, f"the episode {name!r:.80} of {benchmark} has no step {index}")
         raise row.error(layout.id, f"{benchmark} in this data has no step {name!r:.80}{nearest(name, self._by_id)}")
 
-    def _unknown(self, row: Row) -> DataError:
+    def _unknown(self, row: PredictionRow) -> DataError:
         named = self._by_id.get(str(row.values.get("id")))
         benchmark = self._listed[0].benchmark
         if self._layout.image not in row:
@@ -326,7 +326,7 @@ class _KnownSteps:
         )
 
 
-def _index(row: Row, field: str) -> int:
+def _index(row: PredictionRow, field: str) -> int:
     """A step's place in its episode, from 0; tables have it as text."""
     text = row.identity(field)
     if not text.isdecimal():

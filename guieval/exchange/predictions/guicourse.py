@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 
 from guieval.exchange.predictions.predicted import Format, Predicted
-from guieval.exchange.predictions.rows import Row
+from guieval.exchange.predictions.rows import PredictionRow
 
 THOUSANDTHS = "related_version1"
 _STEP = re.compile(r"(?:episode|record)_(.+)_step_([0-9]{1,6})")
 
 
-def _read(row: Row) -> Predicted:
+def _read(row: PredictionRow) -> Predicted:
     if row.text("position_format") != THOUSANDTHS:
         raise row.error("position_format", f"expected {THOUSANDTHS}, got {row.text('position_format')!r:.80}")
     uid = row.text("uid").removeprefix("uid_")

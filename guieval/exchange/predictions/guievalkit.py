@@ -31,7 +31,7 @@ from guieval.data.aitw_labels import CODES, boxes_from_fractions, fraction_point
 from guieval.errors import nearest
 from guieval.exchange.predictions.compact import KIT_KEYS, compact_action
 from guieval.exchange.predictions.predicted import NO_BOXES, Format, Predicted
-from guieval.exchange.predictions.rows import Row
+from guieval.exchange.predictions.rows import PredictionRow
 from guieval.steps import StepTaskModel
 
 AITZ = ("general", "google_apps", "install", "single", "web_shopping")
@@ -64,7 +64,7 @@ LZ_DONG_HOMES = {
 }
 
 
-def home(row: Row, field: str) -> Home:
+def home(row: PredictionRow, field: str) -> Home:
     """Whose step a row is, by the folder that ``field`` names."""
     name = row.text(field)
     if name not in HOMES:
@@ -72,7 +72,7 @@ def home(row: Row, field: str) -> Home:
     return HOMES[name]
 
 
-def place_in_episode(row: Row, of: Home) -> int:
+def place_in_episode(row: PredictionRow, of: Home) -> int:
     """The step's index, from 0."""
     if of.benchmark == "gui-odyssey" and isinstance(row.values.get("image_path"), str):
         image = _IMAGE.fullmatch(row.text("image_path"))
@@ -81,7 +81,7 @@ def place_in_episode(row: Row, of: Home) -> int:
     return row.whole("step_id")
 
 
-def labelled_step(row: Row, of: Home) -> StepTaskModel:
+def labelled_step(row: PredictionRow, of: Home) -> StepTaskModel:
     """The step that a row's annotation describes; :class:`guieval.errors.DataError` where a part is missing."""
     extras: dict[str, Any] = {}
     action = label(row, extras)
@@ -107,26 +107,26 @@ def labelled_step(row: Row, of: Home) -> StepTaskModel:
     )
 
 
-def label(row: Row, extras: dict[str, Any]) -> Action:
+def label(row: PredictionRow, extras: dict[str, Any]) -> Action:
     """The reference action; a swipe's ends, [x, y] in [0, 1000], go into ``extras["path"]``."""
     if row.whole("result_action_type") == 0:
         return LongPress(point=fraction_point(row, "result_touch_yx"))
     return labelled_action(row, CODES, extras)
 
 
-def _boxes(row: Row) -> Boxes:
+def _boxes(row: PredictionRow) -> Boxes:
     field = next((name for name in ("ui_positions", "bbox") if row.values.get(name)), None)
     return Boxes() if field is None else row.build(field, lambda: boxes_from_fractions(row.boxes(field)))
 
 
-def _screenshot(row: Row) -> str:
+def _screenshot(row: PredictionRow) -> str:
     path = row.values.get("image_path")
     if isinstance(path, list) and path:  # GUIEvalKit allows several images
         path = path[-1]
     return path if isinstance(path, str) else ""
 
 
-def _agentcpm(row: Row) -> Predicted:
+def _agentcpm(row: PredictionRow) -> Predicted:
     if "steps" in row:
         raise row.error("steps", "a row that holds a whole episode is not read; expected one row for every step")
     task = labelled_step(row, home(row, "category" if "category" in row else "subset"))
@@ -134,7 +134,7 @@ def _agentcpm(row: Row) -> Predicted:
     return Predicted.of(task, lambda: compact_action(pred, label=task.action))
 
 
-def _guievalkit(row: Row) -> Predicted:
+def _guievalkit(row: PredictionRow) -> Predicted:
     of = home(row, "subset")
     low = of.benchmark in ("androidcontrol", "gui-odyssey") and str(row.values.get("dataset")).endswith("_low")
     task = labelled_step(row, of._replace(benchmark=f"{of.benchmark}-low") if low else of)
@@ -144,7 +144,7 @@ def _guievalkit(row: Row) -> Predicted:
     return Predicted.of(task, lambda: compact_action(prediction, KIT_KEYS, label=task.action))
 
 
-def _lz_dong(row: Row) -> Predicted | None:
+def _lz_dong(row: PredictionRow) -> Predicted | None:
     named = _IN_BRACKETS.fullmatch(row.text("benchmark"))
     if named is None or named[1] not in LZ_DONG_HOMES:
         expected = f"expected a name in brackets among {', '.join(LZ_DONG_HOMES)}"

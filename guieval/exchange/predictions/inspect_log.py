@@ -11,13 +11,13 @@ from typing import Any
 
 from guieval.actions import action_from_json
 from guieval.exchange.predictions.predicted import Format, Predicted
-from guieval.exchange.predictions.rows import Row
+from guieval.exchange.predictions.rows import PredictionRow
 
 SCORE = "exact match"
 """The score of a sample that holds the action which guieval read."""
 
 
-def _read(row: Row) -> Predicted | None:
+def _read(row: PredictionRow) -> Predicted | None:
     named = row.row("metadata")
     if "step_index" not in named:
         raise named.error("step_index", "is missing; `guieval data import` reads online runs from their export in ATIF")
@@ -37,7 +37,7 @@ def _read(row: Row) -> Predicted | None:
     return Predicted(*where, action, raw=reply)
 
 
-def _reply(row: Row) -> str:
+def _reply(row: PredictionRow) -> str:
     """The text of the answer; of a message with several parts that of its texts."""
     choices = row.row("output").rows("choices")
     if not choices:

@@ -17,7 +17,7 @@ from guieval.actions import Action, action_from_json
 from guieval.errors import ParseError, UsageError, first_problem, nearest
 from guieval.exchange.predictions.grounding import RowLayout
 from guieval.exchange.predictions.predicted import Format, ReadRow, Rows
-from guieval.exchange.predictions.rows import Row
+from guieval.exchange.predictions.rows import PredictionRow
 from guieval.frames import PER_999, PER_1000, PIXELS, RELATIVE, Frame, Size
 from guieval.journal.run_files import IMPORTED
 from guieval.parsing import clicked
@@ -143,7 +143,7 @@ def _covering(values: Iterable[Any]) -> Size:
     return math.ceil(sides[0]), math.ceil(sides[1])
 
 
-def _mapped(row: Row, mapping: Mapping[str, str], layout: RowLayout) -> Row:
+def _mapped(row: PredictionRow, mapping: Mapping[str, str], layout: RowLayout) -> PredictionRow:
     """The row with nested fields under dotted names, and with numbers that its cells hold as text."""
     values = _flat(row.values)
     if "x" in mapping:
@@ -155,7 +155,7 @@ def _mapped(row: Row, mapping: Mapping[str, str], layout: RowLayout) -> Row:
     for field in (layout.image, layout.prompt):
         if field and isinstance(values.get(field), int | float):
             values[field] = str(values[field])
-    return Row(values, row.where)
+    return PredictionRow(values, row.where)
 
 
 def _numbers(text: str) -> Any:

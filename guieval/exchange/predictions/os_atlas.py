@@ -40,7 +40,7 @@ from guieval.exchange.predictions.predicted import (
     attempted,
     episode_lengths,
 )
-from guieval.exchange.predictions.rows import Row
+from guieval.exchange.predictions.rows import PredictionRow
 from guieval.frames import PER_1000
 from guieval.parsing import CallTable, ScrollWords
 from guieval.parsing.call_tables import Form
@@ -86,7 +86,7 @@ def _arguments(name: str, rest: str) -> dict[str, Any]:
     return {"text": whole_text(rest)} if rest else {}
 
 
-class _Named(NamedTuple):
+class _NamedStep(NamedTuple):
     """The step that an image shows."""
 
     dataset: str
@@ -95,7 +95,7 @@ class _Named(NamedTuple):
 
 
 def _reader(rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
-    def step_of(row: Row) -> tuple[tuple[str, str], int]:
+    def step_of(row: PredictionRow) -> tuple[tuple[str, str], int]:
         dataset, episode_id, step_index = _named(row)
         return (dataset, episode_id), step_index
 
@@ -103,15 +103,15 @@ def _reader(rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
     return lambda row: _read(row, lengths)
 
 
-def _named(row: Row) -> _Named:
+def _named(row: PredictionRow) -> _NamedStep:
     image = row.text("image")
     for dataset, pattern in (("androidcontrol", _ANDROID_CONTROL), ("gui-odyssey", _ODYSSEY)):
         if found := pattern.fullmatch(image):
-            return _Named(dataset, found[1], int(found[2]))
+            return _NamedStep(dataset, found[1], int(found[2]))
     raise row.error("image", f"expected a screenshot of AndroidControl or GUI-Odyssey, got {image[-60:]!r}")
 
 
-def _read(row: Row, lengths: Mapping[tuple[str, str], int]) -> Predicted:
+def _read(row: PredictionRow, lengths: Mapping[tuple[str, str], int]) -> Predicted:
     named = _named(row)
     pred = row.value("pred")
     scroll_words: ScrollWords = "content" if named.dataset == "androidcontrol" else "finger"
@@ -130,11 +130,11 @@ def _replied(pred: Any, scroll_words: ScrollWords) -> Action:
     return call_action(call.partition(_LABEL)[0].replace(_END, ""), scroll_words=scroll_words)
 
 
-def _task(row: Row, named: _Named, length: int, scroll_words: ScrollWords) -> StepTaskModel:
+def _task(row: PredictionRow, named: _NamedStep, length: int, scroll_words: ScrollWords) -> StepTaskModel:
     turns = row.value("conversations")
     if not isinstance(turns, list) or len(turns) < 2:
         raise row.error("conversations", f"expected a question and an answer, got {turns!r:.80}")
-    question, answer = (Row.of(turn, f"{row.where}, field conversations").text("value") for turn in turns[:2])
+    question, answer = (PredictionRow.of(turn, f"{row.where}, field conversations").text("value") for turn in turns[:2])
     action = row.build("conversations", lambda: _replied(answer, scroll_words))
     prompt = _TASK.search(question)
     if prompt is None:
@@ -161,14 +161,14 @@ def _kairos_reader(rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
     return lambda row: _kairos(row, lengths)
 
 
-def _kairos_image(row: Row) -> tuple[str, str, int]:
+def _kairos_image(row: PredictionRow) -> tuple[str, str, int]:
     image = _KAIROS_IMAGE.fullmatch(row.text("image_path"))
     if image is None:
         raise row.error("image_path", f"expected <app>/images/<episode>_<step>.png, got {row.text('image_path')[-60:]!r}")
     return image[1], image[2], int(image[3])
 
 
-def _kairos(row: Row, lengths: Mapping[str, int]) -> Predicted:
+def _kairos(row: PredictionRow, lengths: Mapping[str, int]) -> Predicted:
     app, episode, index = _kairos_image(row)
     answer = row.text("osatlas_action")
     label = row.text("teacher_action")

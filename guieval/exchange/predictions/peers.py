@@ -30,7 +30,7 @@ from guieval.actions import Action, Stop
 from guieval.errors import ParseError
 from guieval.exchange.predictions.grounding import RowLayout
 from guieval.exchange.predictions.predicted import Format, ReadRow, Rows
-from guieval.exchange.predictions.rows import Row
+from guieval.exchange.predictions.rows import PredictionRow
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Size
 from guieval.parsing import clicked
 from guieval.parsing.points import place, stated_place
@@ -65,7 +65,9 @@ def _format(name: str, summary: str, fields: Iterable[str], reader: Callable[...
     return Format(name, summary, frozenset(fields), reader, frozenset(one_of))
 
 
-def _through(flat: Callable[[Row], Row], layout: RowLayout, rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
+def _through(
+    flat: Callable[[PredictionRow], PredictionRow], layout: RowLayout, rows: Rows, steps: Iterable[StepTaskModel]
+) -> ReadRow:
     read = layout.reader(lambda: map(flat, rows()), steps)
     return lambda row: read(flat(row))
 
@@ -77,7 +79,7 @@ def _texts(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _sample(row: Row) -> Row:
+def _sample(row: PredictionRow) -> PredictionRow:
     """A line of lmms-eval with what its metrics keep of the document beside."""
     kept: Mapping[str, Any] = next(
         (value for value in row.values.values() if isinstance(value, dict) and "instruction" in value), {}
@@ -91,7 +93,7 @@ def _sample(row: Row) -> Row:
         "filtered_resps": answer,
         "resps": _texts(row.values.get("resps")) or answer,
     }
-    return Row(values, row.where)
+    return PredictionRow(values, row.where)
 
 
 _SAMPLES = RowLayout(
@@ -99,7 +101,7 @@ _SAMPLES = RowLayout(
 )
 
 
-def _evalscope(row: Row) -> Row:
+def _evalscope(row: PredictionRow) -> PredictionRow:
     """A prediction or a review of EvalScope."""
     if "sample_score" in row:
         reviewed = row.row("sample_score")
@@ -122,7 +124,7 @@ def _evalscope(row: Row) -> Row:
         "application": about.get("application"),
         "platform": about.get("platform"),
     }
-    return Row(values, row.where)
+    return PredictionRow(values, row.where)
 
 
 def _spoken(content: Any) -> str | None:
@@ -147,10 +149,10 @@ _SCOPE = RowLayout(
 )
 
 
-def _line(row: Row) -> Row:
+def _line(row: PredictionRow) -> PredictionRow:
     """A row of VLMEvalKit's table."""
     values = {**row.values, "prediction": None if row.values.get("prediction") is None else str(row.value("prediction"))}
-    return Row(values, row.where)
+    return PredictionRow(values, row.where)
 
 
 _TABLE = RowLayout("image_path", "question", "bbox", "prediction", "prediction", size=(), id="", read=_stated)

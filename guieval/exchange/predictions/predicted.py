@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 from guieval.actions import Action
 from guieval.errors import DataError, ParseError
-from guieval.exchange.predictions.rows import Row
+from guieval.exchange.predictions.rows import PredictionRow
 from guieval.steps import OnlineTask, Repetition, StepTaskModel
 
 Episode = TypeVar("Episode", bound=Hashable)
@@ -64,9 +64,9 @@ class PredictedTask:
         return (*self.task.episode_key, self.number)
 
 
-Rows: TypeAlias = Callable[[], Iterator[Row]]
+Rows: TypeAlias = Callable[[], Iterator[PredictionRow]]
 """Reads the file's rows from the first one on, as often as it is called, without damaged rows."""
-ReadRow: TypeAlias = Callable[[Row], Predicted | PredictedTask | None]
+ReadRow: TypeAlias = Callable[[PredictionRow], Predicted | PredictedTask | None]
 """Reads one row; ``None`` if it holds no answer. Raises :class:`guieval.errors.DataError` if it is damaged."""
 
 
@@ -101,7 +101,7 @@ ASSUMED_SCREEN = "screens are taken to be 1080 x 2400 pixels, because the file d
 NO_BOXES = "the file has neither targets nor elements, so a protocol that accepts clicks inside these alone accepts none"
 
 
-def episode_lengths(rows: Rows, step_of: Callable[[Row], tuple[Episode, int]]) -> dict[Episode, int]:
+def episode_lengths(rows: Rows, step_of: Callable[[PredictionRow], tuple[Episode, int]]) -> dict[Episode, int]:
     """The length of every episode in the file, which may lack its last steps; ``step_of`` gives a row's episode and step."""
     lengths: dict[Episode, int] = {}
     for row in rows():

@@ -39,7 +39,7 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True)
-class Row(rows.Row):
+class PredictionRow(rows.Row):
     """One JSON object of a predictions file; a field that is null is none."""
 
     def __contains__(self, field: str) -> bool:
@@ -65,7 +65,7 @@ class Row(rows.Row):
             raise self.error(problem.field or "(whole row)", f"{problem.sentence}") from None
 
 
-def open_rows(file: Path) -> Iterator[Row | DataError]:
+def open_rows(file: Path) -> Iterator[PredictionRow | DataError]:
     """Every row of a UTF-8 file in its order; what is not a row is returned as the :class:`DataError` to raise or to count.
 
     JSON lines are read one at a time; a list, or the rows inside one object, as a whole. Raises
@@ -93,7 +93,7 @@ def open_rows(file: Path) -> Iterator[Row | DataError]:
         raise DataError(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def _table(file: Path, stream: BinaryIO, delimiter: str) -> Iterator[Row | DataError]:
+def _table(file: Path, stream: BinaryIO, delimiter: str) -> Iterator[PredictionRow | DataError]:
     csv.field_size_limit(LONGEST_LINE)
     try:
         text = io.StringIO(rest(file, stream).removeprefix(MARK).decode(), newline="")
@@ -102,7 +102,7 @@ def _table(file: Path, stream: BinaryIO, delimiter: str) -> Iterator[Row | DataE
         raise DataError(f"{file}: is not a table in UTF-8 ({error})") from None
 
 
-def _sheet(file: Path) -> Iterator[Row | DataError]:
+def _sheet(file: Path) -> Iterator[PredictionRow | DataError]:
     try:
         import openpyxl
     except ImportError:
@@ -117,7 +117,7 @@ def _sheet(file: Path) -> Iterator[Row | DataError]:
         raise DataError(f"{file}: is a damaged .xlsx file ({error})") from None
 
 
-def _cells(file: Path, lines: Iterable[Sequence[Any]]) -> Iterator[Row | DataError]:
+def _cells(file: Path, lines: Iterable[Sequence[Any]]) -> Iterator[PredictionRow | DataError]:
     """The rows below the head; an empty cell is null."""
     heads: list[str] | None = None
     for number, cells in enumerate(lines, 1):
@@ -129,7 +129,7 @@ def _cells(file: Path, lines: Iterable[Sequence[Any]]) -> Iterator[Row | DataErr
         if len(cells) > len(heads):
             yield DataError(f"{file}, row {number}: has {len(cells)} cells below {len(heads)} heads")
             continue
-        yield Row(
+        yield PredictionRow(
             {head: cell if cell != "" else None for head, cell in zip(heads, cells, strict=False)}, f"{file}, row {number}"
         )
 
@@ -156,7 +156,7 @@ def _whole(first: bytes) -> bool:
     return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in KEYS)
 
 
-def _lines(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
+def _lines(file: Path, stream: BinaryIO) -> Iterator[PredictionRow | DataError]:
     for number, line in enumerate(lines(file, stream), 1):
         line = line.removeprefix(MARK) if number == 1 else line
         if not line.strip():
@@ -164,16 +164,16 @@ def _lines(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
         yield _row(line, f"{file}, line {number}")
 
 
-def _row(text: bytes, where: str) -> Row | DataError:
+def _row(text: bytes, where: str) -> PredictionRow | DataError:
     try:
-        return Row.of(from_json(text), where)
+        return PredictionRow.of(from_json(text), where)
     except ValueError as error:
         return DataError(f"{where}: is not JSON ({error})")
     except DataError as error:
         return error
 
 
-def _archived(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
+def _archived(file: Path, stream: BinaryIO) -> Iterator[PredictionRow | DataError]:
     try:
         with ZipFile(stream) as archive:
             for entry in archive.infolist():
@@ -190,7 +190,7 @@ def _archived(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
         raise DataError(f"{file}: is a damaged ZIP archive ({error})") from None
 
 
-def _listed(file: Path, data: bytes) -> Iterator[Row | DataError]:
+def _listed(file: Path, data: bytes) -> Iterator[PredictionRow | DataError]:
     try:
         value = from_json(data.removeprefix(MARK))
     except ValueError as error:
@@ -199,13 +199,13 @@ def _listed(file: Path, data: bytes) -> Iterator[Row | DataError]:
     if isinstance(value, dict):
         key = next((key for key in KEYS if isinstance(value.get(key), list)), "")
         if not key and not value.keys().isdisjoint(UI_GENIE):
-            yield from (Row(values, where) for values, where in step_rows(file, value))
+            yield from (PredictionRow(values, where) for values, where in step_rows(file, value))
             return
         value, field = value.get(key), f"{key}."
     if not isinstance(value, list):
         raise DataError(f"{file}: expected JSON lines, a JSON list, or an object with the list {' or '.join(map(repr, KEYS))}")
     for number, item in enumerate(value):
         try:
-            yield Row.of(item, f"{file}, row {field}{number}")
+            yield PredictionRow.of(item, f"{file}, row {field}{number}")
         except DataError as error:
             yield error

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from guieval.actions import Action, Click, LongPress, Open, Press, Scroll, StopStatus, Type, Unsupported, Wait
 from guieval.errors import ParseError
 from guieval.exchange.predictions.predicted import NO_BOXES, SCREEN, Format, Predicted, ReadRow, Rows, episode_lengths
-from guieval.exchange.predictions.rows import Row
+from guieval.exchange.predictions.rows import PredictionRow
 from guieval.exchange.predictions.ui_genie_files import RIGHT, UNREADABLE, WRONG, place_of
 from guieval.frames import ResizedPixels, Size
 from guieval.parsing import CallTable
@@ -61,7 +61,7 @@ def _reader(rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
     return partial(_read, lengths=episode_lengths(rows, place_of), sizes=sizes)
 
 
-def _read(row: Row, lengths: Mapping[str, int], sizes: Mapping[str, Size]) -> Predicted | None:
+def _read(row: PredictionRow, lengths: Mapping[str, int], sizes: Mapping[str, Size]) -> Predicted | None:
     reply, place = row.text("reply"), place_of(row)
     if reply not in (RIGHT, WRONG, UNREADABLE):
         raise row.error("reply", f"expected {RIGHT}, {WRONG} or {UNREADABLE}, got {reply!r:.80}")

@@ -31,19 +31,19 @@ _RIGHT, _WRONG = "_success_action", "_error_action"
 _STEP = re.compile(r"([0-9]{1,12})_([0-9]{1,4})")
 
 
-class Place(NamedTuple):
+class NamedPlace(NamedTuple):
     """A step's episode, and its place there."""
 
     episode: str
     step: int
 
 
-def place_of(row: Row) -> Place:
+def place_of(row: Row) -> NamedPlace:
     """The step that a row names in ``questionID``."""
     named = _STEP.fullmatch(row.text("questionID"))
     if named is None:
         raise row.error("questionID", f"expected <episode>_<step>, got {row.text('questionID')!r:.80}")
-    return Place(named[1], int(named[2]))
+    return NamedPlace(named[1], int(named[2]))
 
 
 def step_rows(file: Path, details: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:

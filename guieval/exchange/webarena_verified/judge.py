@@ -27,7 +27,7 @@ MOST_STEPS = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judge:
+class WebArenaJudge:
     """The evaluator of the interpreter ``python``, with the package's own settings in ``config``.
 
     ``tasks`` are those that count: "all" of the 812, or the 258 of the authors' "hard" subset.

@@ -13,12 +13,12 @@ from functools import cached_property
 
 from guieval.models import ABCModel
 from guieval.models.engine_audit.clicks import ClickAudit
-from guieval.models.engine_audit.finding import Finding
+from guieval.models.engine_audit.finding import AuditFinding
 from guieval.models.engine_audit.fingerprint import Fingerprint, FingerprintAudit, fingerprint, read_fingerprint
 from guieval.models.engine_audit.screen import SentScreen
 from guieval.models.engine_audit.tokens import TokenAudit
 
-__all__ = ["EngineAudit", "Finding", "Fingerprint", "fingerprint", "read_fingerprint"]
+__all__ = ["AuditFinding", "EngineAudit", "Fingerprint", "fingerprint", "read_fingerprint"]
 
 _BLIND = (
     "Without a fingerprint of the checkpoint (--save FILE where the engine is known to be right, then --against FILE) it "
@@ -57,16 +57,16 @@ class EngineAudit:
         return None if self.against is None else FingerprintAudit(self.screens, self.against)
 
     @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        compared = [Finding("fingerprint", "unknown", _BLIND)] if self.fingerprint is None else self.fingerprint.findings
+    def findings(self) -> tuple[AuditFinding, ...]:
+        compared = [AuditFinding("fingerprint", "unknown", _BLIND)] if self.fingerprint is None else self.fingerprint.findings
         return (*self._requests(), self.tokens.finding, *self.clicks.findings, *compared)
 
     @property
     def differs(self) -> bool:
         return any(finding.verdict == "fault" for finding in self.findings)
 
-    def _requests(self) -> Iterator[Finding]:
+    def _requests(self) -> Iterator[AuditFinding]:
         failed = [error.message for screen in self.screens if not screen.sample.answered and (error := screen.sample.error)]
         if failed:
             many = f"{len(failed)} of {len(self.screens)} screens have no answer: {failed[0]}"
-            yield Finding("requests", "fault" if len(failed) == len(self.screens) else "unknown", many)
+            yield AuditFinding("requests", "fault" if len(failed) == len(self.screens) else "unknown", many)

@@ -13,7 +13,7 @@ from guieval.actions import Click, Point
 from guieval.data.screenshots import unturned_point
 from guieval.frames import Frame
 from guieval.models import ABCModel
-from guieval.models.engine_audit.finding import Finding
+from guieval.models.engine_audit.finding import AuditFinding
 from guieval.models.engine_audit.screen import SentScreen
 from guieval.models.frame_audit import GAIN, FrameReport, Region, StepAudit, mcnemar, targets_of
 
@@ -39,7 +39,7 @@ class ClickAudit:
         return None if audit.audit is None else replace(audit.audit.report(), enough=ENOUGH, chance=CHANCE)
 
     @property
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[AuditFinding]:
         """The result, and that of the turned pictures if there is one."""
         answered = [screen for screen in self.screens if screen.sample.answered]
         clicks = [(screen, action.point) for screen in answered if isinstance(action := screen.sample.action, Click)]
@@ -49,13 +49,13 @@ class ClickAudit:
             found += f" ({len(answered) - len(clicks)} answers hold no click)"
         skilled = 2 * hits >= len(answered) > 0
         if self.report is not None and self.report.better is not None:
-            yield Finding("clicks", "fault", f"{found}: {self.report.sentence}")
+            yield AuditFinding("clicks", "fault", f"{found}: {self.report.sentence}")
         elif (line := _line(clicks)) is not None:
-            yield Finding("clicks", "fault", f"{found}: {line}")
+            yield AuditFinding("clicks", "fault", f"{found}: {line}")
         elif skilled:
-            yield Finding("clicks", "fine", f"{found}, and no other frame, scale, offset or order of axes fits far better")
+            yield AuditFinding("clicks", "fine", f"{found}, and no other frame, scale, offset or order of axes fits far better")
         else:
-            yield Finding(
+            yield AuditFinding(
                 "clicks", "unknown", f"{found}, and no other reading fits far better, so they show no fault and exclude none"
             )
         turned = [(screen, point) for screen, point in clicks if screen.orientation != 1]
@@ -64,10 +64,10 @@ class ClickAudit:
         if 2 * (flat - upright) >= len(turned) > 0:
             why = f"{flat} hit where it is in the unturned picture: the server does not turn them"
             on = f"Of {len(turned)} clicks on pictures that an EXIF orientation turns, {upright} hit the target"
-            yield Finding("orientation", "fault", f"{on}, and {why}")
+            yield AuditFinding("orientation", "fault", f"{on}, and {why}")
         elif skilled and 2 * upright >= len(turned) > 0:
             on = f"{upright} of {len(turned)} clicks hit the target on pictures that an EXIF orientation turns"
-            yield Finding("orientation", "fine", on)
+            yield AuditFinding("orientation", "fine", on)
 
 
 def _target(screen: SentScreen) -> Region:

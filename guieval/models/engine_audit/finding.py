@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 Verdict: TypeAlias = Literal["fine", "fault", "unknown"]
 
 
-class Finding(NamedTuple):
+class AuditFinding(NamedTuple):
     """A fault, that there is none, or what cannot be known; ``sentence`` ends without a stop."""
 
     about: Literal["requests", "tokens", "clicks", "orientation", "fingerprint"]

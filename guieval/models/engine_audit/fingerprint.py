@@ -20,7 +20,7 @@ from guieval.actions import Click
 from guieval.data.files import read_text
 from guieval.data.shipped import __version__
 from guieval.errors import UsageError, first_problem
-from guieval.models.engine_audit.finding import Finding
+from guieval.models.engine_audit.finding import AuditFinding
 from guieval.models.engine_audit.screen import SentScreen
 from guieval.models.frame_audit import mcnemar
 from guieval.steps import Sample
@@ -130,7 +130,7 @@ class FingerprintAudit:
         }
 
     @property
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[AuditFinding]:
         """The result, and what the answers cannot show."""
         each = self.compared
         faults = []
@@ -142,15 +142,15 @@ class FingerprintAudit:
         faults += _differences([found for name, found in each.items() if name not in turned], "screens")
         faults += _differences([found for name, found in each.items() if name in turned], "screens with an EXIF orientation")
         if faults:
-            yield Finding("fingerprint", "fault", f"The answers are not those of the fingerprint: {'; '.join(faults)}")
+            yield AuditFinding("fingerprint", "fault", f"The answers are not those of the fingerprint: {'; '.join(faults)}")
         else:
             same = f"Tokens, answers and log-probabilities of {len(each)} screens are those of the fingerprint"
-            yield Finding("fingerprint", "fine", f"{same}, but for what differs between two answers of the same server")
+            yield AuditFinding("fingerprint", "fine", f"{same}, but for what differs between two answers of the same server")
         if all(found.logprob is None for found in each.values()):
             blind = (
                 "There are no log-probabilities to compare, so nothing is known of what changes no answer, e.g. lossy encoding"
             )
-            yield Finding("fingerprint", "unknown", blind)
+            yield AuditFinding("fingerprint", "unknown", blind)
 
 
 def _compared(screen: SentScreen, before: KeptAnswer) -> ComparedAnswer:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from guieval.frames import ResizedPixels, Size
 from guieval.models import ABCModel
-from guieval.models.engine_audit.finding import Finding
+from guieval.models.engine_audit.finding import AuditFinding
 from guieval.models.engine_audit.screen import SentScreen
 from guieval.models.image_tokens import FACTORS, Limits, fitted, tokens_of
 
@@ -44,25 +44,27 @@ class TokenAudit:
         return None if self.processor is None else _tokens(self.processor, screen.size)
 
     @property
-    def finding(self) -> Finding:
+    def finding(self) -> AuditFinding:
         counted = [screen for screen in self.screens if screen.beyond_common is not None]
         own = self.processor
         if not counted:
-            return Finding("tokens", "unknown", "The server states no prompt tokens, so they cannot be checked")
+            return AuditFinding("tokens", "unknown", "The server states no prompt tokens, so they cannot be checked")
         if len({screen.beyond_common for screen in counted}) == 1 < len({screen.size for screen in counted}):
             fixed = "Pictures of every size take as many prompt tokens: all are resized to one size, or none is seen"
-            return Finding("tokens", "unknown" if own is None else "fault", fixed)
+            return AuditFinding("tokens", "unknown" if own is None else "fault", fixed)
         seen = "no resize of Qwen's kind explains them" if self.limits is None else f"the server {self.limits.sentence}"
         name = self.model.config.name
         if own is None:
             why = f"The adapter of {name} declares no processor, so its prompt tokens have no formula; by their numbers {seen}"
-            return Finding("tokens", "unknown", why)
+            return AuditFinding("tokens", "unknown", why)
         wrong = sum(self.seen(screen) != self.expected(screen) for screen in counted)
         if not wrong:
-            return Finding("tokens", "fine", f"Prompt tokens of {len(counted)} screens are those of the processor's formula")
+            return AuditFinding(
+                "tokens", "fine", f"Prompt tokens of {len(counted)} screens are those of the processor's formula"
+            )
         limits = f"sides rounded to multiples of {own.factor}, {own.min_pixels:,} to {own.max_pixels:,} pixels"
         many = f"Prompt tokens of {wrong} of {len(counted)} screens are not those of the processor of {name} ({limits})"
-        return Finding("tokens", "fault", f"{many}: {seen}")
+        return AuditFinding("tokens", "fault", f"{many}: {seen}")
 
 
 def _tokens(frame: ResizedPixels, size: Size) -> int:

@@ -69,7 +69,7 @@ class Tag(NamedTuple):
     key: StepKey | None
 
 
-class Answer(NamedTuple):
+class PolicyResponse(NamedTuple):
     """The answer of a policy: ``logprob`` is that of each of its tokens; ``None`` for a server that says none."""
 
     text: str
@@ -78,7 +78,7 @@ class Answer(NamedTuple):
     logprob: float | None = None
 
 
-Answers: TypeAlias = Callable[[Tag, bytes], Answer]
+Answers: TypeAlias = Callable[[Tag, bytes], PolicyResponse]
 """A policy: from the tag and the raw body to the reply; ``LookupError`` if it has none."""
 
 
@@ -211,7 +211,7 @@ class MockApp:
             self.seen.append(SeenRequest(headers, body))
         tag = _tag(exchange.headers.get(b"x-request-id", b""), body)
         if tag is None:
-            await exchange.answer(200, _completion_body(Answer("alive")))
+            await exchange.answer(200, _completion_body(PolicyResponse("alive")))
             return
         arrival = time.time()
         self._first = self._first or arrival
@@ -370,7 +370,7 @@ def _tag(header: bytes, body: bytes) -> Tag | None:
     return Tag(text, chain, name, key)
 
 
-async def _send_malformed(exchange: _Exchange, kind: str, answer: Answer) -> None:
+async def _send_malformed(exchange: _Exchange, kind: str, answer: PolicyResponse) -> None:
     if exchange.api is not None and (damaged := damaged_body(exchange.api, kind, answer.text, exchange.body)) is not None:
         await exchange.answer(200, damaged)
         return
@@ -399,11 +399,11 @@ async def _send_malformed(exchange: _Exchange, kind: str, answer: Answer) -> Non
             await exchange.answer(200, b"<html><body><h1>Bad gateway</h1></body></html>", kind=b"text/html")
         case "null-content":  # reasoning alone, which ends before the call
             reasoning = answer.text[: len(answer.text) // 2]
-            await exchange.answer(200, _completion_body(Answer(reasoning, reasoning), content=None))
+            await exchange.answer(200, _completion_body(PolicyResponse(reasoning, reasoning), content=None))
         case "empty-choices":
             await exchange.answer(200, _json({"id": "mock", "object": "chat.completion", "choices": []}))
         case _:
-            await exchange.answer(200, _completion_body(Answer(answer.text[: len(answer.text) // 2])))
+            await exchange.answer(200, _completion_body(PolicyResponse(answer.text[: len(answer.text) // 2])))
 
 
 _FLOOD = 9 * 1024 * 1024
@@ -474,7 +474,9 @@ def _tool_call(number: int, call: Call) -> dict[str, Any]:
     return {"id": f"call_{number}", "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = False, fingerprint: str | None = None) -> bytes:
+def _completion_body(
+    answer: PolicyResponse, content: object = _SAME, *, calls: bool = False, fingerprint: str | None = None
+) -> bytes:
     """``calls``: the client offered functions, so calls in the text are sent in the protocol's format."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text if content is _SAME else content}
     text, made = calls_in(answer.text) if calls else (answer.text, ())
@@ -491,7 +493,7 @@ def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = F
     return _json({**named, "choices": [choice], "usage": usage})
 
 
-def _answer_body(exchange: _Exchange, answer: Answer, looks: int = 0, fingerprint: str | None = None) -> bytes:
+def _answer_body(exchange: _Exchange, answer: PolicyResponse, looks: int = 0, fingerprint: str | None = None) -> bytes:
     if exchange.api is not None:
         return answer_body(exchange.api, answer.text, exchange.body, looks)
     calls = "<tool_call>" in answer.text and bool(_TOOLS.search(exchange.body))

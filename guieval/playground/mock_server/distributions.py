@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from guieval.actions import Action, Click, LongPress, Point
 from guieval.data.files import read_text
 from guieval.errors import DataError, UsageError
-from guieval.playground.mock_server.app import Answer, Answers, Tag
+from guieval.playground.mock_server.app import Answers, PolicyResponse, Tag
 from guieval.steps import StepKey, StepTaskModel, validated
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def distribution_answers(
     """The policy: a draw is a function of ``seed``, the request's step and sample, and the sampling seed in its body."""
     distributions = {line.key: line for line in read_lines(file, Distribution)}
 
-    def answer(tag: Tag, body: bytes) -> Answer:
+    def answer(tag: Tag, body: bytes) -> PolicyResponse:
         if tag.key is None:
             raise LookupError(f"the request {tag.name!r} names no step, so it has no distribution")
         distribution = distributions.get(str(tag.key)) or distributions.get(EVERY_OTHER)
@@ -94,7 +94,7 @@ def distribution_answers(
         draw = source.choices(distribution.draws, [option.weight for option in distribution.draws])[0]
         task = find(tag.key)
         if draw.action is None:
-            return Answer(NO_ACTION)
+            return PolicyResponse(NO_ACTION)
         action: Action
         if draw.action == "wrong":
             action = wrong(task)
@@ -105,7 +105,7 @@ def distribution_answers(
             action = draw.action
         if action not in model.action_space:
             raise LookupError(f"the model's format cannot express {action.type}, which is drawn at step {tag.key}")
-        return Answer(model.render(task, _spread(action, draw.spread, source), draw.thought))
+        return PolicyResponse(model.render(task, _spread(action, draw.spread, source), draw.thought))
 
     return answer
 

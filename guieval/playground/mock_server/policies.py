@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from guieval.data.benchmark import ABCBenchmark
     from guieval.models import ABCModel
 
-from guieval.playground.mock_server.app import Answer, Answers, Tag, uniform
+from guieval.playground.mock_server.app import Answers, PolicyResponse, Tag, uniform
 from guieval.playground.mock_server.distributions import distribution_answers, read_lines
 from guieval.playground.mock_server.settings import MockSettings
 from guieval.playground.mock_server.sight import answer_seen
@@ -41,7 +41,7 @@ def policy_answers(settings: MockSettings, *, model: ABCModel | None = None, ben
     if settings.sees != "nothing" and settings.policy != "reference":
         raise UsageError(f"--sees is for the policy 'reference', whose places are known; the policy is {settings.policy!r}")
     if settings.policy == "fixed":
-        fixed = Answer(settings.reply)
+        fixed = PolicyResponse(settings.reply)
         return lambda tag, body: fixed
     if settings.policy == "script":
         return _scripted(settings)
@@ -86,7 +86,7 @@ def _step_finder(benchmark: ABCBenchmark) -> Callable[[StepKey], StepTaskModel]:
 def _from_reference(settings: MockSettings, model: ABCModel, benchmark: ABCBenchmark) -> Answers:
     find = _step_finder(benchmark)
 
-    def answer(tag: Tag, body: bytes) -> Answer:
+    def answer(tag: Tag, body: bytes) -> PolicyResponse:
         if tag.key is None:
             raise LookupError(f"the request {tag.name!r} names no step, so it has no reference")
         task = find(tag.key)
@@ -123,15 +123,15 @@ def _without_reference(settings: MockSettings, model: ABCModel, benchmark: ABCBe
         return _blank_task(_screen_size(body))
 
     @lru_cache(maxsize=256)
-    def centre(size: Size) -> Answer:
-        return Answer(model.render(_blank_task(size), act.Click(point=act.Point(500.0, 500.0)), THOUGHT))
+    def centre(size: Size) -> PolicyResponse:
+        return PolicyResponse(model.render(_blank_task(size), act.Click(point=act.Point(500.0, 500.0)), THOUGHT))
 
-    def answer(tag: Tag, body: bytes) -> Answer:
+    def answer(tag: Tag, body: bytes) -> PolicyResponse:
         task = task_of(tag, body)
         if settings.policy == "centre":
             return centre(task.screenshot_size)
         action = random_action(model.action_space, random.Random(repr((settings.seed, tag.name))))
-        return Answer(model.render(task, action, THOUGHT))
+        return PolicyResponse(model.render(task, action, THOUGHT))
 
     return answer
 
@@ -140,9 +140,9 @@ def _scripted(settings: MockSettings) -> Answers:
     if settings.script is None:
         raise UsageError("the mock server's policy 'script' needs a script file")
     lines = read_lines(settings.script, _ScriptLine)
-    replies = {line.key: Answer(line.reply, line.reasoning) for line in lines}
+    replies = {line.key: PolicyResponse(line.reply, line.reasoning) for line in lines}
 
-    def answer(tag: Tag, body: bytes) -> Answer:
+    def answer(tag: Tag, body: bytes) -> PolicyResponse:
         names = [tag.name, tag.name.rpartition("|")[0], *([str(tag.key)] if tag.key else []), tag.text, "*"]
         for name in names:
             if name in replies:

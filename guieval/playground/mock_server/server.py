@@ -114,7 +114,7 @@ def _url(listener: socket.socket, settings: MockSettings) -> str:
 def _uvicorn_server(app: MockApp) -> Any:
     import uvicorn
 
-    class Server(uvicorn.Server):
+    class QuietServer(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             app.hang_up()  # or uvicorn waits for requests that hang, and prints a traceback of each
             await super().shutdown(sockets)
@@ -130,7 +130,7 @@ def _uvicorn_server(app: MockApp) -> Any:
         timeout_keep_alive=600,
         timeout_graceful_shutdown=1,
     )
-    return Server(config)
+    return QuietServer(config)
 
 
 def _with_transport(**given: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from guieval.actions import Action, Click, LongPress, Point, Scroll
 from guieval.data.screenshots import header, picture, unturned, unturned_point
 from guieval.frames import smart_resize
-from guieval.playground.mock_server.app import Answer
+from guieval.playground.mock_server.app import PolicyResponse
 from guieval.playground.mock_server.settings import MockSettings
 from guieval.steps import StepTaskModel
 
@@ -32,12 +32,12 @@ _ANY = 2**62
 
 def answer_seen(
     settings: MockSettings, model: ABCModel, task: StepTaskModel, action: Action, thought: str, body: bytes
-) -> Answer:
+) -> PolicyResponse:
     """The answer of a model that means ``action``, its place as in the last picture of the request's body as it is seen."""
     parts = [] if settings.sees == "nothing" else _parts(body)
     urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
     if not urls:
-        return Answer(model.render(task, action, thought))
+        return PolicyResponse(model.render(task, action, thought))
     data = b64decode(urls[-1].partition(",")[2])
     image = picture(data)
     if settings.sees == "unturned":
@@ -55,7 +55,7 @@ def answer_seen(
     grey = np.asarray(image.resize(size).convert("L"), dtype=np.float64)
     edges = sum(weight * float(np.abs(np.diff(grey, axis=axis)).mean()) for axis, weight in ((0, 2.0), (1, 1.0)))
     text = sum(len(part["text"]) for part in parts if part["type"] == "text")
-    return Answer(
+    return PolicyResponse(
         model.render(task.model_copy(update={"screenshot_size": size}), action, thought),
         prompt_tokens=text // _CHARACTERS + size[0] * size[1] // factor**2,
         logprob=-edges / 100.0,

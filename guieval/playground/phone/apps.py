@@ -8,7 +8,7 @@ from dataclasses import replace
 from guieval.playground.phone import transitions as do
 from guieval.playground.phone import widgets as ui
 from guieval.playground.phone import words
-from guieval.playground.phone.state import Choice, Effect, Item, Overlay, State, View, bind
+from guieval.playground.phone.state import DialogChoice, Effect, Item, Modal, State, View, bind
 from guieval.playground.phone.widgets import Page, Widget
 
 SYMBOLS = {
@@ -46,12 +46,12 @@ def _matches(query: str, *texts: str) -> bool:
     return all(word in text for word in query.lower().split())
 
 
-def _menu_choice(label: str, *effects: Effect) -> Choice:
-    return Choice(label, (bind(do.close), *effects))
+def _menu_choice(label: str, *effects: Effect) -> DialogChoice:
+    return DialogChoice(label, (bind(do.close), *effects))
 
 
 def _confirm(question: str, text: str, yes: str, *effects: Effect) -> Effect:
-    return bind(do.show, Overlay("dialog", question, (_menu_choice("Cancel"), _menu_choice(yes, *effects)), text))
+    return bind(do.show, Modal("dialog", question, (_menu_choice("Cancel"), _menu_choice(yes, *effects)), text))
 
 
 def _settings_main(state: State, view: View) -> Page:
@@ -82,10 +82,10 @@ def _setting(item: Item) -> Widget:
         on = "on" in item.flags
         return ui.row("settings", item, on=on, tap=(bind(do.mark, "settings", item.key, "on", not on),))
     choices = tuple(
-        Choice(option, (bind(do.choose, "settings", item.key, option), bind(do.close)), option == item.value)
+        DialogChoice(option, (bind(do.choose, "settings", item.key, option), bind(do.close)), option == item.value)
         for option in item.options
     )
-    return ui.row("settings", item, item.value, tap=(bind(do.show, Overlay("options", item.title, choices)),))
+    return ui.row("settings", item, item.value, tap=(bind(do.show, Modal("options", item.title, choices)),))
 
 
 def _settings_about(state: State, view: View) -> Page:
@@ -111,11 +111,11 @@ def _note_row(note: Item) -> Widget:
     choices = (
         _menu_choice("Unpin" if pinned else "Pin to top", bind(do.mark, "notes", note.key, "pinned", not pinned)),
         _menu_choice("Share", bind(do.say, "No app can receive this note")),
-        Choice("Delete", (delete,)),
+        DialogChoice("Delete", (delete,)),
     )
     edit = bind(do.go, "edit", note.key, (("Title", note.title), ("Note", note.body)))
     first_line = note.body.partition("\n")[0]
-    menu = Overlay("sheet", note.title, choices)
+    menu = Modal("sheet", note.title, choices)
     return ui.row("notes", note, first_line, symbol="pin" if pinned else "", tap=(edit,), hold=menu)
 
 
@@ -193,7 +193,7 @@ def _alarm(alarm: Item) -> Widget:
     on = "on" in alarm.flags
     flip = bind(do.mark, "alarms", alarm.key, "on", not on)
     delete = _menu_choice("Delete", bind(do.remove, "alarms", alarm.key), bind(do.say, "Alarm deleted"))
-    menu = Overlay("sheet", f"Alarm {alarm.title}", (_menu_choice("Turn off" if on else "Turn on", flip), delete))
+    menu = Modal("sheet", f"Alarm {alarm.title}", (_menu_choice("Turn off" if on else "Turn on", flip), delete))
     return ui.row("alarms", alarm, ", ".join(filter(None, (alarm.detail, alarm.group))), on=on, tap=(flip,), hold=menu)
 
 
@@ -276,7 +276,7 @@ def _chat_row(chat: Item) -> Widget:
     choices = (
         _menu_choice("Archive", archive, bind(do.say, "Conversation archived")),
         _menu_choice("Unmute" if muted else "Mute", bind(do.mark, "chats", chat.key, "muted", not muted)),
-        Choice("Delete", (_confirm("Delete this conversation?", "", "Delete", bind(do.remove, "chats", chat.key)),)),
+        DialogChoice("Delete", (_confirm("Delete this conversation?", "", "Delete", bind(do.remove, "chats", chat.key)),)),
     )
     return ui.row(
         "chats",
@@ -285,7 +285,7 @@ def _chat_row(chat: Item) -> Widget:
         page="chat",
         trailing="Muted" if muted else "",
         symbol=f"avatar:{chat.title}",
-        hold=Overlay("sheet", chat.title, choices),
+        hold=Modal("sheet", chat.title, choices),
     )
 
 
@@ -392,15 +392,15 @@ def _music_song(state: State, view: View) -> Page:
         Widget("art", symbol="music"),
         Widget("big", label=song.title, detail=song.detail),
         ui.button("button:play", "Pause" if playing else "Play", play),
-        ui.button("button:add", "Add to playlist", bind(do.show, Overlay("options", "Choose a playlist", choices))),
+        ui.button("button:add", "Add to playlist", bind(do.show, Modal("options", "Choose a playlist", choices))),
     )
     return Page("Now playing", body, actions=(heart,))
 
 
-def _playlist_choice(song: Item, playlist: Item) -> Choice:
+def _playlist_choice(song: Item, playlist: Item) -> DialogChoice:
     flag = f"in {playlist.key}"
     add = bind(do.mark, "songs", song.key, flag, True)
-    return Choice(playlist.title, (add, bind(do.close), bind(do.say, f"Added to {playlist.title}")), flag in song.flags)
+    return DialogChoice(playlist.title, (add, bind(do.close), bind(do.say, f"Added to {playlist.title}")), flag in song.flags)
 
 
 def _unreachable(view: View) -> Page:

@@ -92,7 +92,7 @@ Effects: TypeAlias = tuple[Effect, ...]
 
 
 @dataclass(frozen=True)
-class Choice:
+class DialogChoice:
     """One answer to a dialog or entry of a menu; ``chosen`` marks the current one in a list of options."""
 
     label: str
@@ -101,12 +101,12 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Overlay:
+class Modal:
     """Something modal over the page: a dialog with buttons, a list of options, or a menu from the screen's lower edge."""
 
     kind: Literal["dialog", "options", "sheet"]
     title: str
-    choices: tuple[Choice, ...]
+    choices: tuple[DialogChoice, ...]
     text: str = ""
 
 
@@ -126,10 +126,10 @@ class State:
     dock: tuple[str, ...]
     data: Mapping[str, tuple[Item, ...]] = field(hash=False)
     slow: frozenset[str] = frozenset()
-    popups: tuple[tuple[str, Overlay], ...] = ()
+    popups: tuple[tuple[str, Modal], ...] = ()
     stack: tuple[View, ...] = ()
     home_page: int = 0
-    overlay: Overlay | None = None
+    overlay: Modal | None = None
     toast: str = ""
     made: int = 0
     stopped: StopStatus | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from guieval.playground.phone.state import Effects, Item, Overlay, State, View
+from guieval.playground.phone.state import Effects, Item, Modal, State, View
 
 
 def perform(state: State, effects: Effects) -> State:
@@ -25,7 +25,7 @@ def launch(state: State, app: str) -> State:
     return replace(state, stack=(view,), overlay=overlay, popups=tuple(popups.items()))
 
 
-def show(state: State, overlay: Overlay) -> State:
+def show(state: State, overlay: Modal) -> State:
     """Open a dialog or menu over the page."""
     return replace(state, overlay=overlay)
 

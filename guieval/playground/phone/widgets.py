@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from guieval.playground.phone import transitions as do
-from guieval.playground.phone.state import Effect, Effects, Item, Overlay, View, bind
+from guieval.playground.phone.state import Effect, Effects, Item, Modal, View, bind
 
 Content: TypeAlias = Literal[
     "header", "row", "field", "search", "button", "text", "big", "art", "received", "sent", "icon", "tile", "empty"
@@ -70,7 +70,7 @@ def row(
     *,
     page: str = "",
     tap: Effects = (),
-    hold: Overlay | None = None,
+    hold: Modal | None = None,
     symbol: str = "",
     trailing: str = "",
     on: bool | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guieval.playground.phone import words
 from guieval.playground.phone.dice import Dice
-from guieval.playground.phone.state import Choice, Colour, Item, Overlay, Size, State, Style, bind
+from guieval.playground.phone.state import Colour, DialogChoice, Item, Modal, Size, State, Style, bind
 from guieval.playground.phone.transitions import close, say
 
 APPS = ("Settings", "Notes", "Contacts", "Clock", "Shop", "Messages", "Mail", "Music")
@@ -75,7 +75,7 @@ def furnish(dice: Dice, size: Size) -> State:
 SLOW = ("Shop:launch", "Shop:search", "Shop:page", "Mail:launch", "Mail:search", "Music:search", "Music:launch")
 
 
-def _popup(dice: Dice, app: str) -> Overlay:
+def _popup(dice: Dice, app: str) -> Modal:
     title, text, yes, answer = dice.pick(
         (
             (f"Enjoying {app}?", "Your rating helps others to find us.", "Rate now", "Thank you"),
@@ -83,7 +83,9 @@ def _popup(dice: Dice, app: str) -> Overlay:
             (f"What is new in {app}", "A fresh look, fewer taps and many small fixes.", "Show me", "There is more in the help"),
         )
     )
-    return Overlay("dialog", title, (Choice("Not now", (bind(close),)), Choice(yes, (bind(close), bind(say, answer)))), text)
+    return Modal(
+        "dialog", title, (DialogChoice("Not now", (bind(close),)), DialogChoice(yes, (bind(close), bind(say, answer)))), text
+    )
 
 
 def _flag(name: str, on: bool) -> frozenset[str]:

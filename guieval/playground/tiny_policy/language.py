@@ -119,7 +119,7 @@ def _task(goal: tuple[Icon, ...], index: int, place: Point) -> StepTaskModel:
     )
 
 
-class Row(NamedTuple):
+class TokenRow(NamedTuple):
     """One screen's conversations as tokens: ids, labels and their weights, positions, and each token's conversation (-1: all).
 
     ``looks`` are places in the row that predict a digit, each with the places of the image tokens that show the target.
@@ -154,8 +154,8 @@ class RowWriter:
         before = list(range(len(start)))
         self.head_positions = [[*before, *places, self._after_image] for places in ([len(start)] * TOKENS, down, across)]
 
-    def row(self, conversations: Sequence[Conversation]) -> Row:
-        row = Row([*self.head], [_PAD_LABEL] * len(self.head), [0.0] * len(self.head), [], [-1] * len(self.head), [])
+    def row(self, conversations: Sequence[Conversation]) -> TokenRow:
+        row = TokenRow([*self.head], [_PAD_LABEL] * len(self.head), [0.0] * len(self.head), [], [-1] * len(self.head), [])
         for number, (question, answer, target) in enumerate(conversations):
             question_ids = self._encode(question + _TURN_END)
             answered = [*self._encode(answer), self._end]
@@ -179,7 +179,7 @@ class RowWriter:
                 weights.append(_FORM_WEIGHT if token in self._form or token == self._end else 1.0)
         return weights
 
-    def batch(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+    def batch(self, rows: Sequence[TokenRow]) -> dict[str, torch.Tensor]:
         """``input_ids``, ``labels``, ``weights`` (rows, length), ``position_ids`` (3, rows, length), ``attention_mask``."""
         import torch
 
@@ -235,7 +235,7 @@ def train_language(
     watched.layer = None
 
 
-def _looking_loss(watched: Watched, rows: Sequence[Row], mask: torch.Tensor) -> torch.Tensor:
+def _looking_loss(watched: Watched, rows: Sequence[TokenRow], mask: torch.Tensor) -> torch.Tensor:
     """Minus the logarithm of the attention that falls on the target while its place is written, averaged."""
     import torch
 

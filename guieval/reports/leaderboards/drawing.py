@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from guieval.reports.leaderboards.leaderboard import Board
-from guieval.reports.leaderboards.sections import Front, Point
+from guieval.reports.leaderboards.sections import Front, SpentPoint
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Mark:
+class RunMark:
     """A run: its number in the list below the picture, its place, and the ends of its interval."""
 
     number: int
@@ -41,7 +41,7 @@ class Drawing:
     right: ClassVar = 604
     top: ClassVar = 14
     bottom: ClassVar = 276
-    marks: tuple[Mark, ...]
+    marks: tuple[RunMark, ...]
     paths: tuple[str, ...]
     across: tuple[Tick, ...]
     up: tuple[Tick, ...]
@@ -62,10 +62,10 @@ def drawing(board: Board, front: Front) -> Drawing:
         return round(Drawing.bottom - (Drawing.bottom - Drawing.top) * (100 * share - up[0]) / (up[-1] - up[0]), 1)
 
     marks = [
-        Mark(number, x(point.spent), y(point.value), y(low), y(high), point.best)
+        RunMark(number, x(point.spent), y(point.value), y(low), y(high), point.best)
         for number, (point, (low, high)) in enumerate(zip(front.points, ends, strict=True), 1)
     ]
-    best: defaultdict[str, list[Point]] = defaultdict(list)
+    best: defaultdict[str, list[SpentPoint]] = defaultdict(list)
     for point in front.points:
         if point.best:
             best[board.rows[point.row].mode].append(point)

@@ -15,7 +15,7 @@ from guieval.metrics.leading import denominators
 from guieval.metrics.summary import COVERAGE_NEEDED
 from guieval.reports.leaderboards.drawing import drawing
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell
-from guieval.reports.leaderboards.sections import Front, Section, sections
+from guieval.reports.leaderboards.sections import BoardSection, Front, sections
 from guieval.reports.pages.kit import NODES, SORTING, STYLE, THEME, whole_page
 from guieval.reports.tables.latex import check_latex, several
 from guieval.reports.tables.records import csv_text
@@ -97,7 +97,7 @@ def spending_notes(board: Board, *, brief: bool = False) -> list[str]:
     return notes
 
 
-def _front_sentence(board: Board, section: Section, front: Front) -> str:
+def _front_sentence(board: Board, section: BoardSection, front: Front) -> str:
     named = [_named_mode(board.rows[point.row]) for point in sorted(front.points, key=lambda point: point.spent) if point.best]
     where = f", {' under '.join(section.head)}" if len(sections(board)) > 1 else ""
     return f"Pareto front of {front.column.metric} against {front.axis}{where}: {', '.join(named)}."
@@ -116,7 +116,7 @@ def board_tables(board: Board, *, brief: bool = False) -> list[Table]:
     return [*tables, replace(ended, notes=notes)]
 
 
-def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
+def _metrics(board: Board, section: BoardSection, *, ranks: bool = True) -> Table:
     """The rows that have a metric of the section, and what they spend: the runs', then the published ones.
 
     With ``ranks`` also with the n of each number, and a run's missing steps next to its name.
@@ -156,7 +156,7 @@ def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
     )
 
 
-def _spent(section: Section, row: BoardRow) -> list[str | Number]:
+def _spent(section: BoardSection, row: BoardRow) -> list[str | Number]:
     """Tokens and cost of a row, the latter only in a section that has costs."""
     spent = section.spending(row)
     tokens = NOT_REPORTED if spent is None else bare(spent.tokens, ",.0f")

@@ -32,7 +32,7 @@ from guieval.metrics.repeats import differences, in_order, measured
 from guieval.metrics.summary import COVERAGE_NEEDED
 from guieval.reports.comparison import chosen_names, unlike_labels
 from guieval.reports.cut_short import cut_short, judged_with_own, unanswered_of
-from guieval.reports.leaderboards.published_results import Column as PublishedColumn
+from guieval.reports.leaderboards.published_results import ResultColumn as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.running.costs import Price, Spending, mean_spending, price_of_run, spending
 
@@ -182,7 +182,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _Model:
+class _RepeatedModel:
     """The runs of a model that are repeats of one another, or its only run."""
 
     repeats: Repeats
@@ -210,7 +210,11 @@ def leaderboard(
     groups = grouped(directories)
     scored = [[_scored(directory, protocols, prices) for directory in each.directories] for each in groups]
     answered = [tuple(run for run in own if run.columns.answered) for own in scored]
-    models = [_Model(each.only([run.directory for run in own]), own) for each, own in zip(groups, answered, strict=True) if own]
+    models = [
+        _RepeatedModel(each.only([run.directory for run in own]), own)
+        for each, own in zip(groups, answered, strict=True)
+        if own
+    ]
     runs = [run for model in models for run in model.runs]
     if not runs:
         raise UsageError("no step of these runs was answered, so there are no metrics to show")
@@ -402,7 +406,7 @@ def _column(run: _Run, protocol: str, metric: Leading) -> BoardColumn:
     )
 
 
-def _cell(model: _Model, protocol: str, metric: Leading, column: BoardColumn) -> Cell:
+def _cell(model: _RepeatedModel, protocol: str, metric: Leading, column: BoardColumn) -> Cell:
     judged = [(run.columns, run.columns.judged[protocol]) for run in model.runs]
     ends = [columns.ends(own) for columns, own in judged]
     coverage = [share for columns, own in judged if (share := columns.coverage(own).value) is not None]
@@ -419,7 +423,7 @@ def _cell(model: _Model, protocol: str, metric: Leading, column: BoardColumn) ->
     )
 
 
-def _rank(models: Sequence[_Model], cells: Sequence[dict[BoardColumn, Cell]]) -> None:
+def _rank(models: Sequence[_RepeatedModel], cells: Sequence[dict[BoardColumn, Cell]]) -> None:
     """Put ranks into the cells, column by column and mode by mode, where at least two models have the metric."""
     comparable: defaultdict[tuple[BoardColumn, str], list[int]] = defaultdict(list)
     for place, (model, own) in enumerate(zip(models, cells, strict=True)):
@@ -443,7 +447,7 @@ def _terms(columns: RunColumns, column: BoardColumn) -> Terms:
 
 
 def _rows(
-    models: Sequence[_Model], cells: Sequence[Mapping[BoardColumn, Cell]], columns: Sequence[BoardColumn]
+    models: Sequence[_RepeatedModel], cells: Sequence[Mapping[BoardColumn, Cell]], columns: Sequence[BoardColumn]
 ) -> Iterator[BoardRow]:
     """Runs of one model, mode and scaffold share a row if no two have the same column; the others get rows of their own."""
     by_name: defaultdict[tuple[str, str, bool | None, str], list[dict[BoardColumn, Cell]]] = defaultdict(list)
@@ -470,7 +474,7 @@ def _rows(
             yield BoardRow(model, mode, thinking, scaffold, ", ".join(notes), tuple(map(row.get, columns)))
 
 
-def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
+def _notes(models: Sequence[_RepeatedModel], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
     runs, firsts = [run for model in models for run in model.runs], [model.first for model in models]
     yield from _repeats(models)
     editions: defaultdict[str, list[str]] = defaultdict(list)
@@ -498,7 +502,7 @@ def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence
             yield f"runs on {benchmark} differ in their steps, or in accepted actions, and so share no column: {parts}"
 
 
-def _merged(models: Sequence[_Model]) -> tuple[list[str], list[str]]:
+def _merged(models: Sequence[_RepeatedModel]) -> tuple[list[str], list[str]]:
     """What a reader must know of runs, each note once with its runs; second those that a table marks in headings and cells."""
     merged: defaultdict[str, list[_Run]] = defaultdict(list)
     marks = {_LOW}
@@ -537,7 +541,7 @@ def _folder(directory: Path) -> str:
     return (directory.parent if FOLDER.fullmatch(directory.name) else directory).name
 
 
-def _repeats(models: Sequence[_Model]) -> Iterator[str]:
+def _repeats(models: Sequence[_RepeatedModel]) -> Iterator[str]:
     """Of which repeats the rows are means, and how to read them; those of which repeats are absent first."""
     lines: defaultdict[str, list[_Run]] = defaultdict(list)
     for model in models:

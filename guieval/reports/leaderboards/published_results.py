@@ -25,7 +25,7 @@ class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Column(_Value):
+class ResultColumn(_Value):
     """One metric of a table; ``protocol``, ``metric`` and what it is over are given where guieval computes the same metric."""
 
     name: str = Field(min_length=1, description="what options call the column")
@@ -40,7 +40,7 @@ class Column(_Value):
     metric: str | None = Field(None, description="the protocol's name for it, or ours of a mean")
 
     @model_validator(mode="after")
-    def _all_or_none(self) -> Column:
+    def _all_or_none(self) -> ResultColumn:
         given = [bool(value) for value in (self.benchmark or self.mean_over, self.protocol, self.metric)]
         if any(given) and not (all(given) and self.mode is not None):
             raise ValueError("benchmark (or mean_over), protocol, metric and mode are given together")
@@ -58,7 +58,7 @@ class Derived(_Value):
     mean_of: tuple[str, ...] = Field(min_length=1, description="names of columns of the table")
 
 
-class Row(_Value):
+class PublishedModel(_Value):
     """One model's metrics, in the columns' order."""
 
     model: str = Field(min_length=1, description="as the paper calls it; of a table of other things, what the row is of")
@@ -95,9 +95,9 @@ class ResultTable(_Value):
     table: str = Field(min_length=1, description="its number in the paper")
     caption: str = Field(min_length=1, description="what it shows, in our words")
     rows_are: str = Field("model", description="what a row is of")
-    columns: tuple[Column, ...] = Field(min_length=1)
+    columns: tuple[ResultColumn, ...] = Field(min_length=1)
     derived: tuple[Derived, ...] = ()
-    rows: tuple[Row, ...] = Field(min_length=1)
+    rows: tuple[PublishedModel, ...] = Field(min_length=1)
     statistics: tuple[Statistic, ...] = ()
     notes: tuple[str, ...] = Field((), description="what a reader must know to use the numbers")
     left_out: tuple[str, ...] = Field((), description="what of the table could not be read for certain")
@@ -131,12 +131,12 @@ class ResultTable(_Value):
         """What options call its columns, printed and derived."""
         return [*(column.name for column in self.columns), *(column.name for column in self.derived)]
 
-    def column(self, name: str) -> Column | Derived:
+    def column(self, name: str) -> ResultColumn | Derived:
         """A column by its name; :class:`UsageError` with the nearest name when there is none."""
         if name not in self.names:
             hint = nearest(name, self.names)
             raise UsageError(f"table {self.name!r} has no column {name!r}{hint}; it has: {', '.join(self.names)}")
-        every: tuple[Column | Derived, ...] = (*self.columns, *self.derived)
+        every: tuple[ResultColumn | Derived, ...] = (*self.columns, *self.derived)
         return next(column for column in every if column.name == name)
 
     def values(self, name: str) -> list[float | None]:
@@ -163,7 +163,7 @@ class Joined(NamedTuple):
         """What a reader must know to use the numbers, of each table."""
         return tuple(note for table in self.tables for note in table.notes)
 
-    def column(self, name: str) -> Column | Derived:
+    def column(self, name: str) -> ResultColumn | Derived:
         """A column by its name, or by ``TABLE:NAME``; :class:`UsageError` when there is none, or more than one."""
         table, name = self._place(name)
         return table.column(name)

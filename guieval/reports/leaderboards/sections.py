@@ -16,7 +16,7 @@ from guieval.running.costs import COSTED_STEPS, Spending, amount
 
 
 @dataclass(frozen=True)
-class Point:
+class SpentPoint:
     """A run's share and what it spends; ``row`` is its place in the board, ``best`` whether it is on its mode's front."""
 
     row: int
@@ -40,16 +40,16 @@ class Front:
     column: BoardColumn
     axis: str
     currency: str | None
-    points: tuple[Point, ...]
+    points: tuple[SpentPoint, ...]
     left_out: tuple[int, ...]
 
-    def shown(self, point: Point) -> str:
+    def shown(self, point: SpentPoint) -> str:
         """The cost of a run, as text."""
         return f"{point.spent:,.0f}" if self.currency is None else amount(point.spent, self.currency)
 
 
 @dataclass(frozen=True)
-class Section:
+class BoardSection:
     """The columns of a board, by their places, that stand under one benchmark and protocol."""
 
     board: Board
@@ -119,7 +119,7 @@ class Section:
         points = []
         for same in known.values():
             best = front([(cost, share.value or 0.0) for _, cost, share in same])
-            points += [Point(*each, best=at in best) for at, each in enumerate(same)]
+            points += [SpentPoint(*each, best=at in best) for at, each in enumerate(same)]
         drawn = {point.row for point in points}
         left_out = tuple(row for row in self.rows if row not in drawn)
         return Front(self.board.columns[place], axis, currency, tuple(points), left_out)
@@ -130,10 +130,10 @@ class Section:
         return next((place for place in self.places if self.board.columns[place].unit == SHARE), None)
 
 
-def sections(board: Board) -> list[Section]:
+def sections(board: Board) -> list[BoardSection]:
     """The parts of a board in the order of its columns."""
     places = groupby(range(len(board.columns)), key=lambda place: head(board.columns[place]))
-    return [Section(board, tuple(same)) for _, same in places]
+    return [BoardSection(board, tuple(same)) for _, same in places]
 
 
 def head(column: BoardColumn) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from guieval.data.benchmark import ABCBenchmark, LocatedEpisode
 from guieval.data.doctor.counts import counted
@@ -126,7 +126,7 @@ def metrics_html(metrics: Metrics) -> str:
     return f"<div>{''.join(map(html_table, filter(None, tables)))}{notes}</div>"
 
 
-def _column(metrics: Metrics) -> Run:
+def _column(metrics: Metrics) -> Run[Any]:
     return Run(metrics.label, metrics.summary)
 
 

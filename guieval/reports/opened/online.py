@@ -13,8 +13,8 @@ from guieval.errors import UsageError, nearest
 from guieval.journal.run_files import Manifest
 from guieval.metrics.of_run import Metrics
 from guieval.online.trajectory import TrajectoryStep
-from guieval.reports.marks import Overlay
-from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory
+from guieval.reports.marks import MarkOverlay
+from guieval.reports.trajectories.reading import OnlineTrajectories, RecordedTrajectory
 from guieval.steps import EpisodeKey, Plan
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def planned_episode(plan: Plan, name: str, subset: str | None, kind: Literal["ep
 class OpenedTrajectory(Sequence["OpenedTrajectoryStep"]):
     """The steps of a repetition of a task; ``trajectory`` has its outcome and how it ended."""
 
-    trajectory: Trajectory
+    trajectory: RecordedTrajectory
     directory: Path
 
     @cached_property
@@ -116,7 +116,7 @@ class OpenedTrajectoryStep:
         Raises :class:`guieval.errors.ScreenshotError` if the screenshot is missing or damaged.
         """
         screenshot = read_picture(self.directory, self.record.screenshot, self.record.size)
-        overlay = Overlay(screenshot.size)
+        overlay = MarkOverlay(screenshot.size)
         if self.record.action is not None:
             overlay.action(self.record.action, "prediction")
         return overlay.over(screenshot)

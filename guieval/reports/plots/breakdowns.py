@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from guieval.errors import UsageError
-from guieval.metrics.breakdown import Cell
+from guieval.metrics.breakdown import BreakdownCell
 from guieval.metrics.columns import TYPES
 from guieval.reports.plots.paper import Look, Width, drawing, interval_ends, legend, looks, percent_axis
 
@@ -33,7 +33,7 @@ _TITLES = {
 }
 
 
-def bars(runs: Mapping[str, Sequence[Cell]], width: Width = "column") -> Figure:
+def bars(runs: Mapping[str, Sequence[BreakdownCell]], width: Width = "column") -> Figure:
     """Exact match of each cell (:func:`guieval.metrics.breakdown.breakdown`) as a bar, one for each named run.
 
     Bars are horizontal, so that names of action types fit a narrow column; the number of steps is below each name. Whiskers are
@@ -75,7 +75,7 @@ def bars(runs: Mapping[str, Sequence[Cell]], width: Width = "column") -> Figure:
     return figure
 
 
-def horizon(runs: Mapping[str, Sequence[Cell]], by: str, width: Width = "column") -> Figure:
+def horizon(runs: Mapping[str, Sequence[BreakdownCell]], by: str, width: Width = "column") -> Figure:
     """Exact match as curves, one for each named run, with intervals as bands (a point without a neighbour has a whisker).
 
     ``by`` is the property of the breakdown (:func:`guieval.metrics.breakdown.breakdown`): ``ratio``, ``step``, ``length``,
@@ -126,7 +126,7 @@ def horizon(runs: Mapping[str, Sequence[Cell]], by: str, width: Width = "column"
     return figure
 
 
-def _curve(axes: Axes, places: Mapping[str, float], held: Mapping[str, Cell], look: Look) -> Artist:
+def _curve(axes: Axes, places: Mapping[str, float], held: Mapping[str, BreakdownCell], look: Look) -> Artist:
     at = np.array(list(places.values()))
     cells = [held.get(label) for label in places]
     values = [np.nan if cell is None else 100 * (cell.exact_match.value or 0.0) for cell in cells]
@@ -153,7 +153,7 @@ def ordered(labels: Iterable[str]) -> list[str]:
     return sorted(set(labels), key=place)
 
 
-def counted(label: str, runs: Mapping[str, Sequence[Cell]]) -> str:
+def counted(label: str, runs: Mapping[str, Sequence[BreakdownCell]]) -> str:
     """How many steps the runs have in the cells of a label, in a word."""
     return f"n = {between([sum(cell.n for cell in cells if cell.label == label) for cells in runs.values()])}"
 

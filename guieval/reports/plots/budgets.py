@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from guieval.errors import UsageError
-from guieval.reports.leaderboards.published_results import ResultTable, Row
+from guieval.reports.leaderboards.published_results import PublishedModel, ResultTable
 from guieval.reports.plots.paper import Width, drawing, label_axes, legend, looks
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Disc(NamedTuple):
 def discs(table: ResultTable, x: Budget, y: str) -> tuple[list[Disc], list[str]]:
     """The rows that have all three numbers, and the titles of the others. Raises :class:`UsageError` if there is none."""
 
-    def spent(row: Row) -> float | None:
+    def spent(row: PublishedModel) -> float | None:
         return row.samples if x == "samples" else row.gpu_hours
 
     found, left_out = [], []

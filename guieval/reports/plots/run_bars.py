@@ -38,7 +38,7 @@ class RunBar(NamedTuple):
     p_value: float | None
 
 
-class Compared(NamedTuple):
+class ComparedBars(NamedTuple):
     """The bars of a metric in ``unit`` under a protocol."""
 
     metric: str
@@ -49,7 +49,7 @@ class Compared(NamedTuple):
 
 def compared(
     runs: Sequence[Path], labels: Sequence[str] | None = None, metric: str | None = None, protocol: str | None = None
-) -> Compared:
+) -> ComparedBars:
     """A metric of runs that leaderboards show (default: the first), by its name.
 
     Raises :class:`UsageError` for an unknown metric with the nearest name, a wrong number of labels, and runs that
@@ -76,10 +76,10 @@ def compared(
         f"{title} ({of.folder.name})" if titles.count(title) > 1 else title for title, of in zip(titles, groups, strict=True)
     ]
     bars = map(RunBar, labels or apart, values, [None, *tests])
-    return Compared(chosen.name, rule, chosen.unit, tuple(bars))
+    return ComparedBars(chosen.name, rule, chosen.unit, tuple(bars))
 
 
-def run_bars(found: Compared, width: Width = "column") -> Figure:
+def run_bars(found: ComparedBars, width: Width = "column") -> Figure:
     """Horizontal bars with 95 % intervals, their values, and p against the first where there is a test.
 
     Raises :class:`UsageError` if no run has the metric, or for too many runs.

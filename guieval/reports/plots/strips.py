@@ -24,7 +24,7 @@ _PIXELS = 480
 """The longer side of a screen in the file."""
 
 
-class Frame(NamedTuple):
+class StripFrame(NamedTuple):
     """One screen with the marks of the action, and the action's type; ``None`` where the response could not be read."""
 
     screen: Image
@@ -36,7 +36,7 @@ class Strip(NamedTuple):
 
     name: str
     ended: str
-    frames: tuple[Frame, ...]
+    frames: tuple[StripFrame, ...]
 
 
 def strips(runs: Sequence[Path], task: str | None = None, labels: Sequence[str] | None = None) -> tuple[str, list[Strip]]:
@@ -72,7 +72,7 @@ def strips(runs: Sequence[Path], task: str | None = None, labels: Sequence[str] 
             screen = step.image()
             screen.thumbnail((_PIXELS, _PIXELS))
             goal = step.record.goal
-            frames.append(Frame(screen, None if step.record.action is None else step.record.action.type))
+            frames.append(StripFrame(screen, None if step.record.action is None else step.record.action.type))
         found.append(Strip(name, str(attempt.trajectory.ended), tuple(frames)))
     if not any(strip.frames for strip in found):
         raise UsageError(f"no run has a step of task {task!r}")

@@ -22,7 +22,7 @@ from guieval.errors import GuievalError, UsageError
 from guieval.journal import RunFolder
 from guieval.reports.notes import write_note, write_tags
 from guieval.reports.server.library import Library
-from guieval.reports.server.messages import HTML, Answer, Request, as_json, page_part, sentence
+from guieval.reports.server.messages import HTML, PageRequest, PageResponse, as_json, page_part, sentence
 from guieval.reports.server.overview import judged_run, part_of
 from guieval.reports.server.runs_pages import RunPages
 from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
@@ -74,7 +74,7 @@ class ViewerApp:
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        request = Request.of(scope)
+        request = PageRequest.of(scope)
         answer = self._refused(request)
         if answer is None and request.method == "POST":
             body = await _body(receive)
@@ -85,7 +85,7 @@ class ViewerApp:
         await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers()})
         await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
 
-    def _refused(self, request: Request) -> Answer | None:
+    def _refused(self, request: PageRequest) -> PageResponse | None:
         """Why a request is not answered, or the way to the page without the token; ``None`` for one that may ask."""
         host = request.headers.get("host", "")
         if not LOOPBACK_HOST.fullmatch(host):
@@ -105,7 +105,7 @@ class ViewerApp:
             return sentence(_LOCKED, 403)
         return None
 
-    def _entered(self, request: Request, given: str) -> Answer:
+    def _entered(self, request: PageRequest, given: str) -> PageResponse:
         for code in self._once:
             if _equal(given, code):
                 self._once.discard(code)
@@ -115,9 +115,9 @@ class ViewerApp:
                 return sentence(_LOCKED, 403)
         path = "/" + quote(request.path.lstrip("/"), safe="/,", errors="replace")
         cookie = f"{COOKIE}={self.token}; Path=/; HttpOnly; SameSite=Lax"
-        return Answer(b"", status=303, more={"location": path, "set-cookie": cookie})
+        return PageResponse(b"", status=303, more={"location": path, "set-cookie": cookie})
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: PageRequest) -> PageResponse:
         try:
             found = self._found(request)
         except UsageError as error:
@@ -126,21 +126,21 @@ class ViewerApp:
             return sentence(str(error), 500)
         return found or sentence("There is no such page here.", 404)
 
-    def _found(self, request: Request) -> Answer | None:
+    def _found(self, request: PageRequest) -> PageResponse | None:
         match request.method, request.parts:
             case "POST", ["runs", names, "note"] | ["runs", names, _, "note"]:
                 return self._note(names, request.body)
             case "POST", _:
                 return None
             case _, [""]:
-                return Answer(app_page("Runs", "runs").encode("utf-8", "replace"), HTML)
+                return PageResponse(app_page("Runs", "runs").encode("utf-8", "replace"), HTML)
             case _, ["data", "runs"]:
                 return as_json(self._library.listed())
             case _, ["runs", names, *rest]:
                 return self._pages.answer(names.split(","), rest)
         return page_part(request.parts, SCRIPTS, STYLES)
 
-    def _note(self, names: str, body: bytes) -> Answer:
+    def _note(self, names: str, body: bytes) -> PageResponse:
         try:
             note = _Note.model_validate_json(body)
         except ValidationError:

@@ -33,7 +33,7 @@ HTML, SCRIPT, STYLE, JSON, TEXT = (
 
 
 @dataclass(frozen=True)
-class Request:
+class PageRequest:
     """A request: ``parts`` of its path, decoded, the values of its query, its headers in lower case, and its body."""
 
     method: str
@@ -43,7 +43,7 @@ class Request:
     body: bytes = b""
 
     @classmethod
-    def of(cls, scope: Mapping[str, Any]) -> Request:
+    def of(cls, scope: Mapping[str, Any]) -> PageRequest:
         """The request of an ASGI scope, without its body."""
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         return cls(scope["method"], scope["path"], parse_qs(scope["query_string"].decode("latin-1")), headers)
@@ -61,7 +61,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PageResponse:
     """An answer, with the headers of every answer."""
 
     body: bytes
@@ -75,18 +75,18 @@ class Answer:
         return [(name.encode("ascii"), value.encode("latin-1")) for name, value in values.items()]
 
 
-def as_json(value: Any) -> Answer:
+def as_json(value: Any) -> PageResponse:
     """A value as JSON."""
-    return Answer(json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii"), JSON)
+    return PageResponse(json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii"), JSON)
 
 
-def sentence(text: str, status: int) -> Answer:
+def sentence(text: str, status: int) -> PageResponse:
     """A sentence instead of a page."""
-    return Answer(f"{text}\n".encode("utf-8", "replace"), TEXT, status)
+    return PageResponse(f"{text}\n".encode("utf-8", "replace"), TEXT, status)
 
 
-def page_part(rest: Sequence[str], scripts: Iterable[Path], styles: Iterable[Path]) -> Answer | None:
+def page_part(rest: Sequence[str], scripts: Iterable[Path], styles: Iterable[Path]) -> PageResponse | None:
     """A page's script or its style, as the ``rest`` of an address names it; ``None`` for anything else."""
     if list(rest) == ["app.js"]:
-        return Answer(joined_script(scripts).encode("utf-8"), SCRIPT)
-    return Answer(joined(styles).encode("utf-8"), STYLE) if list(rest) == ["style.css"] else None
+        return PageResponse(joined_script(scripts).encode("utf-8"), SCRIPT)
+    return PageResponse(joined(styles).encode("utf-8"), STYLE) if list(rest) == ["style.css"] else None

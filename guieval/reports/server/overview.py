@@ -126,7 +126,7 @@ def metrics_section(run: JudgedRun) -> dict[str, Any]:
     return {**_headline(column), "tables": tables, "notes": [clean(note) for note in dict.fromkeys(notes)]}
 
 
-def _headline(run: Run) -> dict[str, Any]:
+def _headline(run: Run[Any]) -> dict[str, Any]:
     cards, verdicts = [], []
     for name, measured in run.summary.all_metrics.items():
         if (name in _CARDS or name in run.summary.further) and measured.value is not None:
@@ -227,7 +227,7 @@ def run_head(first: Path, directory: Path) -> list[str]:
     return [clean(fact) for fact in facts]
 
 
-class Section(NamedTuple):
+class PageSection(NamedTuple):
     """A section of a run's page: how the run is read, under which name that is kept, and what it shows of it."""
 
     what: str
@@ -238,7 +238,7 @@ class Section(NamedTuple):
 class RunPart(NamedTuple):
     """What the page of a run, or of several to compare, has: its sections, and links to the pages below it by their folder."""
 
-    sections: Mapping[str, Section]
+    sections: Mapping[str, PageSection]
     links: Mapping[str, str]
     together: bool = True
     """Whether one link shows several runs side by side."""
@@ -251,23 +251,25 @@ class RunPart(NamedTuple):
 STEPS = {"steps": "Steps", "protocols": "Steps under every protocol"}
 RUN = RunPart(
     {
-        "metrics": Section("judged", judged_run, lambda run, _: metrics_section(run)),
-        "breakdowns": Section("judged", judged_run, lambda run, _: breakdowns_section(run)),
-        "failures": Section("judged", judged_run, lambda run, directory: failures_section(run.failures, directory)),
-        "protocols": Section("protocols", protocols_section, lambda made, _: made),  # takes seconds: asked for by a button
+        "metrics": PageSection("judged", judged_run, lambda run, _: metrics_section(run)),
+        "breakdowns": PageSection("judged", judged_run, lambda run, _: breakdowns_section(run)),
+        "failures": PageSection("judged", judged_run, lambda run, directory: failures_section(run.failures, directory)),
+        "protocols": PageSection("protocols", protocols_section, lambda made, _: made),  # takes seconds: asked for by a button
     },
     STEPS,
     judged=True,
 )
 ROLLOUTS = RunPart(
-    {"decisions": Section("decisions", decisions_section, lambda made, _: made)},
+    {"decisions": PageSection("decisions", decisions_section, lambda made, _: made)},
     STEPS,
     compared=None,
 )
 ONLINE = RunPart(
     {
-        "online": Section("online", read_online, lambda run, _: online_section(run)),
-        "failures": Section("online", read_online, lambda run, directory: failures_section(online_failures(run), directory)),
+        "online": PageSection("online", read_online, lambda run, _: online_section(run)),
+        "failures": PageSection(
+            "online", read_online, lambda run, directory: failures_section(online_failures(run), directory)
+        ),
     },
     {"trajectories": "Trajectories"},
     together=False,

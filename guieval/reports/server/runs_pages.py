@@ -12,7 +12,7 @@ from guieval.journal.run_folders import rounds_of
 from guieval.reports.notes import read_notes
 from guieval.reports.server import comparing, overview
 from guieval.reports.server.library import Library
-from guieval.reports.server.messages import HTML, SCRIPT, Answer, as_json, page_part
+from guieval.reports.server.messages import HTML, SCRIPT, PageResponse, as_json, page_part
 from guieval.reports.server.overview import RunPart
 from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
 from guieval.reports.server.steps import StepPages
@@ -41,7 +41,7 @@ class RunPages:
         plan = self._library.kept("plan", name, lambda directory: RunFolder(rounds_of(directory)[0]).plan)
         return key.step_index in plan.get(EpisodeKey(*key[:3]), ())
 
-    def answer(self, names: Sequence[str], rest: Sequence[str]) -> Answer | None:
+    def answer(self, names: Sequence[str], rest: Sequence[str]) -> PageResponse | None:
         """The answer to a request below ``runs/NAMES``; :class:`UsageError` for a run or part that does not exist."""
         if len(set(names)) != len(names) or len(names) > MOST_RUNS:
             raise UsageError(f"choose up to {MOST_RUNS} different runs")
@@ -51,7 +51,7 @@ class RunPages:
         match rest:
             case [""]:
                 title = " and ".join(self._library.title(name) for name in names)
-                return Answer(app_page(title, "run" if len(names) == 1 else "compare", up="../../").encode("utf-8"), HTML)
+                return PageResponse(app_page(title, "run" if len(names) == 1 else "compare", up="../../").encode("utf-8"), HTML)
             case ["data", section]:
                 return as_json(self._section(names, parts, section))
             case [below, *file] if below in parts[0].links and (parts[0].together or len(names) == 1):
@@ -118,7 +118,7 @@ class RunPages:
             names[1:],
         )
 
-    def _file(self, names: Sequence[str], below: str, file: Sequence[str]) -> Answer | None:
+    def _file(self, names: Sequence[str], below: str, file: Sequence[str]) -> PageResponse | None:
         """A file of the page in the folder ``below``: the step viewer, or the trajectories."""
         steps = below in overview.STEPS
         scripts, styles = (STEP_SCRIPTS, STEP_STYLES) if steps else (ONLINE_SCRIPTS, ONLINE_STYLES)
@@ -131,10 +131,10 @@ class RunPages:
             pages = self._library.kept("trajectories", names[0], TrajectoryPages)
         match file:
             case [""]:
-                return Answer(pages.page().encode("utf-8"), HTML)
+                return PageResponse(pages.page().encode("utf-8"), HTML)
             case ["data", script]:
-                return Answer(pages.script(script).encode("utf-8"), SCRIPT)
+                return PageResponse(pages.script(script).encode("utf-8"), SCRIPT)
             case [folder, image] if folder in pages.folders:
                 data, kind = pages.image(image, small=folder == THUMB_FOLDER)
-                return Answer(data, kind, more=IMAGE)
+                return PageResponse(data, kind, more=IMAGE)
         return None

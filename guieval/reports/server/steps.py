@@ -17,7 +17,7 @@ from typing import Any
 from guieval.data.screenshots import header, read_picture, read_screenshot, resolve
 from guieval.errors import ScreenshotError, UsageError
 from guieval.reports.pages.kit import page
-from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, Content, searched
+from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, RunSteps, searched
 from guieval.reports.viewer.folder import numbered, script_text
 from guieval.reports.viewer.pictures import FULL_FOLDER, THUMB, THUMB_FOLDER, THUMB_QUALITY, Picture
 from guieval.reports.viewer.reading import protocols_to_show, shown_run
@@ -44,7 +44,7 @@ class StepPages:
             self._absent = absent and str(error)
         prompters = [prompter(run.manifest, adapter) for run in runs]
         self._root = None if benchmark is None else benchmark.root
-        self.content = Content(runs, protocols_to_show(runs[0], protocols or ()), PlannedTasks(benchmark), CHUNK, prompters)
+        self.content = RunSteps(runs, protocols_to_show(runs[0], protocols or ()), PlannedTasks(benchmark), CHUNK, prompters)
         self._thumbnails: OrderedDict[int, bytes] = OrderedDict()
         self._guard = Lock()
 

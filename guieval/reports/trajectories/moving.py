@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from guieval.data.screenshots import read_picture
 from guieval.errors import ScreenshotError
-from guieval.reports.marks import Overlay
-from guieval.reports.trajectories.reading import Trajectory
+from guieval.reports.marks import MarkOverlay
+from guieval.reports.trajectories.reading import RecordedTrajectory
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -21,7 +21,7 @@ STEP, END = 1200, 3000
 """Milliseconds that a step is shown, and the end."""
 
 
-def write_moving(file: Path, trajectory: Trajectory, directory: Path) -> bool:
+def write_moving(file: Path, trajectory: RecordedTrajectory, directory: Path) -> bool:
     """Write a trajectory of the run in ``directory`` into ``file``, whose ending is the format; whether it has any screen.
 
     A screen that is missing or damaged is left out.
@@ -35,7 +35,7 @@ def write_moving(file: Path, trajectory: Trajectory, directory: Path) -> bool:
             picture = read_picture(directory, screenshot, size)
         except ScreenshotError:
             continue
-        overlay = Overlay(picture.size)
+        overlay = MarkOverlay(picture.size)
         if action is not None:
             overlay.action(action, "prediction")
         picture = overlay.over(picture)

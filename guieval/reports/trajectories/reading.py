@@ -22,7 +22,7 @@ ENDINGS: tuple[Ended | Unjudged, ...] = (*ENDS, *get_args(Unjudged))
 
 
 @dataclass(frozen=True)
-class Trajectory:
+class RecordedTrajectory:
     """A repetition of a task: the steps of the attempt that counts, in order, and its outcome, ``None`` if it has none.
 
     ``failure`` is the message of an infrastructure failure. ``sample`` is its record, if there is one.
@@ -60,11 +60,11 @@ class OnlineTrajectories:
 
     run: RunFolder
 
-    def __iter__(self) -> Iterator[Trajectory]:
+    def __iter__(self) -> Iterator[RecordedTrajectory]:
         for key in self.run.plan:
             yield from self.of(key)
 
-    def of(self, key: EpisodeKey) -> list[Trajectory]:
+    def of(self, key: EpisodeKey) -> list[RecordedTrajectory]:
         """The repetitions of a task, by number."""
         record = self.run.task(key)
         samples = () if record is None else record.samples
@@ -101,11 +101,11 @@ def read_online(directory: Path) -> OnlineTrajectories:
 
 def _trajectory(
     key: EpisodeKey, number: int, goal: str, begun: Sequence[TrajectoryStep], sample: Repetition | None
-) -> Trajectory:
+) -> RecordedTrajectory:
     outcome = None if sample is None else sample.outcome
     counted = {step.index: step for step in begun if outcome is None or step.attempt == outcome.attempt}
     steps = tuple(counted[index] for index in sorted(counted))
     failure = None
     if sample is not None and outcome is None:
         failure = "it has no outcome" if sample.error is None else sample.error.message
-    return Trajectory(key, number, steps[0].goal if steps else goal, steps, outcome, failure, sample)
+    return RecordedTrajectory(key, number, steps[0].goal if steps else goal, steps, outcome, failure, sample)

@@ -24,7 +24,7 @@ from guieval.online.trajectory import SCREENS, TrajectoryStep
 from guieval.reports.console import Run, online_tables
 from guieval.reports.pages.kit import DRAWN, LOADING, MARKS, NODES, STYLE, THEME
 from guieval.reports.trajectories.moving import Moving, write_moving
-from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory
+from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, RecordedTrajectory
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.pictures import link
 from guieval.reports.viewer.step import action_values, clipped
@@ -91,14 +91,14 @@ def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> d
     }
 
 
-def task_values(trajectory: Trajectory, row: dict[str, Any], screens: Screens) -> dict[str, Any]:
+def task_values(trajectory: RecordedTrajectory, row: dict[str, Any], screens: Screens) -> dict[str, Any]:
     """The page's data of a trajectory; ``row`` is its row in the list."""
     last = None if trajectory.outcome is None else trajectory.outcome.screenshot
     steps = [_step_values(step, screens) for step in trajectory.steps]
     return {**row, "steps": steps, "last": screens.shown(last)}
 
 
-def row_values(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:
+def row_values(trajectory: RecordedTrajectory, repeated: bool) -> dict[str, Any]:
     """A trajectory's row in the list; every text is of one line."""
     outcome = trajectory.outcome
     name = "/".join(filter(None, (trajectory.key.subset, trajectory.key.episode_id)))

@@ -40,7 +40,7 @@ MOST_RUNS = 8
 
 
 @dataclass(frozen=True)
-class Row:
+class StepRow:
     """A planned step: its task, if it is known, and for each run its result and the records of its episode."""
 
     number: int
@@ -52,7 +52,7 @@ class Row:
     recorded: bool
 
 
-class Content:
+class RunSteps:
     """The steps of the first of ``runs``, judged under each of ``protocols``, with what the others did at them.
 
     ``tasks`` provides steps without a record, e.g. those after the first mismatch. ``chunk`` is the number of steps in a part.
@@ -98,7 +98,7 @@ class Content:
             Path(data) for run in self.runs if (data := run.manifest.config.data.folder) is not None
         ]
 
-    def rows(self, first: int = 0, last: int | None = None) -> Iterator[Row]:
+    def rows(self, first: int = 0, last: int | None = None) -> Iterator[StepRow]:
         """The steps from number ``first`` up to, not including, ``last``; one episode is in memory at a time."""
         end = len(self) if last is None else last
         for (key, planned), start in zip(self._plan, self._starts, strict=False):
@@ -112,9 +112,9 @@ class Content:
                 if first <= number < end:
                     both = tuple(steps.get(step, absent) for steps in seen)
                     recorded = any(step in records for records in known)
-                    yield Row(number, key, step, tasks.get(step), both, known, recorded)
+                    yield StepRow(number, key, step, tasks.get(step), both, known, recorded)
 
-    def index(self, rows: Iterator[Row] | None = None) -> dict[str, Any]:
+    def index(self, rows: Iterator[StepRow] | None = None) -> dict[str, Any]:
         """The index of all steps, with what the page shows of the runs."""
         index = Index(len(self.runs), len(self.evaluators))
         for row in self.rows() if rows is None else rows:
@@ -172,12 +172,12 @@ class Content:
 class Chunk:
     """Some steps in full; lines of prompts are stored once, since most repeat from step to step."""
 
-    content: Content
+    content: RunSteps
     rows: list[dict[str, Any]] = field(default_factory=list)
     tasks: dict[int, StepTaskModel] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: StepRow) -> None:
         """Add a step."""
         evaluators = self.content.evaluators
         values: dict[str, Any] = {
@@ -204,7 +204,7 @@ class Chunk:
         return {"rows": self.rows, "lines": list(self.lines)}
 
 
-def searched(row: Row) -> str:
+def searched(row: StepRow) -> str:
     """The searchable text: instructions, texts and apps of the reference, labels, and the first replies."""
     parts: list[str] = []
     task = row.task

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from guieval.journal import RunFolder
 from guieval.reports.pages.kit import DRAWN, LOADING, MARKS, NODES, STYLE, THEME
-from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, Content, Row, searched
+from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, RunSteps, StepRow, searched
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import Prompter
@@ -42,7 +42,7 @@ def write_report(
     :class:`guieval.errors.UsageError` for a folder with other contents, or a run to compare with that shares no step.
     """
     prepare(out)
-    content = Content([run] if against is None else [run, against], protocols, tasks, prompters=prompters)
+    content = RunSteps([run] if against is None else [run, against], protocols, tasks, prompters=prompters)
     root = [] if pictures.root is None else [pictures.root]
     folder = ReportFolder(out, [*content.folders(), *root])
     index = content.index(_written(folder, content, pictures, on_progress))
@@ -52,8 +52,8 @@ def write_report(
 
 
 def _written(
-    folder: ReportFolder, content: Content, pictures: Pictures, on_progress: Callable[[int, int], None]
-) -> Iterator[Row]:
+    folder: ReportFolder, content: RunSteps, pictures: Pictures, on_progress: Callable[[int, int], None]
+) -> Iterator[StepRow]:
     chunk = Chunk(content)
     texts: list[str] = []
     total = len(content)

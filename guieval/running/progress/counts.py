@@ -16,7 +16,7 @@ MOST_FAULTS = 3
 
 
 @dataclass
-class Failures:
+class StageFailures:
     """How many steps failed at one stage, and the first one's message."""
 
     count: int
@@ -37,7 +37,7 @@ class Load:
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """Where a run stands, given to the caller's ``on_progress`` after every step."""
 
     total: int
@@ -50,8 +50,8 @@ class Progress:
     failures: int = 0
     in_a_row: int = 0
     resumed: int = 0
-    by_stage: dict[str, Failures] = field(default_factory=dict)
-    faults: dict[str, Failures] = field(default_factory=dict)
+    by_stage: dict[str, StageFailures] = field(default_factory=dict)
+    faults: dict[str, StageFailures] = field(default_factory=dict)
     """The faults of the adapter's code, by their place and type."""
     warnings: list[str] = field(default_factory=list)
     """Warnings that the user should see before the end: the answers are not what they seem."""
@@ -98,9 +98,9 @@ class Progress:
         self.in_a_row += error is not None and error.stage == "generate"
         if error is not None:
             self.last_failure = (error.stage, error.message)
-            self.by_stage.setdefault(error.stage, Failures(0, error.message)).count += 1
+            self.by_stage.setdefault(error.stage, StageFailures(0, error.message)).count += 1
             if error.stage == "adapter":
-                self.faults.setdefault(": ".join(error.message.split(": ")[:2]), Failures(0, error.message)).count += 1
+                self.faults.setdefault(": ".join(error.message.split(": ")[:2]), StageFailures(0, error.message)).count += 1
 
     def take_back(self, failed: Record) -> None:
         """Undo :meth:`count` for a step that failed and runs again."""

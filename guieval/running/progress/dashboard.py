@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from guieval.errors import harmless
 from guieval.running.progress.bar import is_live
 from guieval.running.progress.display import RunDisplay
-from guieval.running.progress.view import View, Watch, clock, part_done
+from guieval.running.progress.view import ProgressView, ProgressWatch, clock, part_done
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from guieval.engines import EndpointStats
     from guieval.running.costs import Tokens
-    from guieval.running.progress.counts import Progress
+    from guieval.running.progress.counts import RunProgress
     from guieval.steps import Verdict
 
 REFRESH_SECONDS = 0.25
@@ -36,7 +36,7 @@ _VERDICTS: tuple[tuple[Verdict, str, str], ...] = (
 )
 
 
-def plain_line(view: View, *, over: bool = False) -> str:
+def plain_line(view: ProgressView, *, over: bool = False) -> str:
     """A view as one line of text; ``over``: nothing more will happen."""
     run, load = view.progress, view.load
     parts = [
@@ -55,7 +55,7 @@ def plain_line(view: View, *, over: bool = False) -> str:
     return f"progress: {view.title}: {'; '.join(parts)}"
 
 
-def picture(view: View) -> RenderableType:
+def picture(view: ProgressView) -> RenderableType:
     """A view as rich draws it: a bar, and a few lines that fold where the terminal is narrow."""
     from rich.console import Group
     from rich.progress_bar import ProgressBar
@@ -94,11 +94,11 @@ def picture(view: View) -> RenderableType:
     return Group(Text(harmless(view.title), "bold"), bar, rows)
 
 
-def _part(run: Progress) -> str:
+def _part(run: RunProgress) -> str:
     return f"{part_done(run.done, run.total)}, " if run.total else ""
 
 
-def _queue(view: View) -> str:
+def _queue(view: ProgressView) -> str:
     load = view.load
     if view.progress.unit == "task":
         return f"{load.ready + load.waiting:,} waiting"
@@ -125,8 +125,8 @@ class Dashboard(RunDisplay):
     def __init__(self, title: str, *, quiet: bool, cost: Callable[[Tokens], str | None] = lambda tokens: None) -> None:
         self._title = title
         self._quiet = quiet
-        self._watch = Watch(title, cost)
-        self._progress: Progress | None = None
+        self._watch = ProgressWatch(title, cost)
+        self._progress: RunProgress | None = None
         self._warned = 0
         self._live: Any = None
         self._width = 0
@@ -146,7 +146,7 @@ class Dashboard(RunDisplay):
         self._thread.start()
         return self
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         """Show where the run stands, at the next occasion; new warnings at once."""
         if self._progress is None:  # rates count from here on, not from when they are first shown
             self._watch.look(progress, time.monotonic())
@@ -185,7 +185,7 @@ class Dashboard(RunDisplay):
             except OSError:  # nobody can see it any more: a closed terminal
                 self._quiet = True
 
-    def _draw(self, view: View) -> None:
+    def _draw(self, view: ProgressView) -> None:
         width = self._live.console.width
         if width != self._width:
             if self._width:  # the terminal folded the lines that are to be drawn over, so where they begin is not known

@@ -11,7 +11,7 @@ from typing import Any
 
 from guieval.metrics.rounding import percentage
 from guieval.running.costs import Tokens
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 
 Cost = Callable[[Tokens], str | None]
 """Says what tokens cost, where there is a price."""
@@ -22,7 +22,7 @@ Waited = Callable[[float, str], None]
 class RunDisplay:
     """Shows nothing of one run."""
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         """Show where the run stands; new warnings at once."""
 
     def warn(self, text: str) -> None:
@@ -77,7 +77,7 @@ class _Followed(RunDisplay):
     def __exit__(self, *exception: object) -> None:
         self._bar.close()
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         for warning in progress.warnings[self._warned :]:
             self.warn(warning)
         self._warned = len(progress.warnings)

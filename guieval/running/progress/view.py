@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from guieval.metrics.rounding import percentage
 from guieval.running.costs import Tokens
-from guieval.running.progress.counts import Load, Progress
+from guieval.running.progress.counts import Load, RunProgress
 
 WINDOW = 60.0
 """Seconds that count as recent."""
@@ -103,11 +103,11 @@ def clock(seconds: float) -> str:
 
 
 @dataclass(frozen=True)
-class View:
+class ProgressView:
     """A run at one moment, ready to be shown. Times are in seconds, rates per second; ``None`` is what is not known."""
 
     title: str
-    progress: Progress
+    progress: RunProgress
     """A copy of the run's counts."""
     load: Load
     elapsed: float
@@ -153,8 +153,8 @@ class View:
         return counts if self.tokens_rate is None else f"{counts} ({self.tokens_rate:,.0f}/s out)"
 
 
-class Watch:
-    """Turns a run's :class:`guieval.running.progress.counts.Progress` into views, with rates from the first look on."""
+class ProgressWatch:
+    """Turns a run's :class:`guieval.running.progress.counts.RunProgress` into views, with rates from the first look on."""
 
     def __init__(self, title: str, cost: Callable[[Tokens], str | None] = lambda tokens: None) -> None:
         self._title = title
@@ -163,7 +163,7 @@ class Watch:
         self._tokens: Rate | None = None
         self._tokens_before = 0
 
-    def look(self, progress: Progress, now: float) -> View:
+    def look(self, progress: RunProgress, now: float) -> ProgressView:
         """The run as of time ``now``, in seconds of any clock."""
         tokens = progress.tokens
         if self._steps is None or self._tokens is None:
@@ -171,7 +171,7 @@ class Watch:
             self._tokens_before = tokens.completion
         self._steps.sample(now, progress.done - progress.resumed)
         self._tokens.sample(now, tokens.completion - self._tokens_before)
-        return View(
+        return ProgressView(
             title=self._title,
             progress=replace(progress, verdicts=Counter(progress.verdicts), tokens=replace(tokens)),
             load=progress.load(),

@@ -11,7 +11,7 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.journal import RunFolder, journal_file
 from guieval.running.costs import Tokens
 from guieval.running.kinds import kind_of
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import open_ledger
 from guieval.steps import EpisodeKey, Record, StepKey, Verdict
@@ -26,7 +26,7 @@ class DoneStep:
     verdict: Verdict
 
 
-class Answered:
+class EarlierRecords:
     """Reads the journal in ``directory`` once; the records themselves are read again when they are needed."""
 
     def __init__(self, run: ResolvedRun, directory: Path) -> None:
@@ -54,10 +54,10 @@ class Answered:
             done = self._done.setdefault(record.task.episode_key, {})
             done[key.step_index] = DoneStep(offset, record.exact, record.verdict)
 
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         """Where the run stands at the start of a session."""
         done = [step for steps in self._done.values() for step in steps.values()]
-        progress = Progress(sum(map(len, self._run.plan.values())), done=len(done), resumed=len(done), tokens=self.tokens)
+        progress = RunProgress(sum(map(len, self._run.plan.values())), done=len(done), resumed=len(done), tokens=self.tokens)
         progress.unit, progress.measure = self._kind.unit, self._kind.measure
         progress.shrinks = self._run.mode.stop == "first-mismatch"
         progress.verdicts.update(step.verdict for step in done)
@@ -87,7 +87,7 @@ class Answered:
         mismatches = sum(not step.exact for step in kept.values())
         return mismatches > self._run.mode.mismatches or len(kept) == len(self._run.plan[ref.key])
 
-    def take_back(self, ref: EpisodeRef, kept: Mapping[int, DoneStep], progress: Progress) -> None:
+    def take_back(self, ref: EpisodeRef, kept: Mapping[int, DoneStep], progress: RunProgress) -> None:
         """Take out of ``progress`` the finished steps of an episode that will run again."""
         again = [step for index, step in self._done.get(ref.key, {}).items() if index not in kept]
         progress.done -= len(again)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from guieval.errors import AdapterFault, DataError, FatalEngineError, ServersAway
 from guieval.running.outcome import RunOutcome
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 from guieval.running.resolved import ResolvedRun
-from guieval.running.resume.answered import Answered
+from guieval.running.resume.answered import EarlierRecords
 from guieval.running.resume.changes import check_directory, open_journal
 from guieval.running.resume.identity import manifest_of
 from guieval.running.resume.setups import SessionSetups
@@ -36,8 +36,8 @@ class Runner:
         run: ResolvedRun,
         directory: Path,
         *,
-        on_progress: Callable[[Progress], None] = lambda progress: None,
-        halt: Callable[[Progress], str | None] = lambda progress: None,
+        on_progress: Callable[[RunProgress], None] = lambda progress: None,
+        halt: Callable[[RunProgress], str | None] = lambda progress: None,
     ) -> None:
         self.run = run
         self.directory = directory
@@ -63,7 +63,7 @@ class Runner:
         Raises :class:`UsageError` where that would: there is no run, or it is another one.
         """
         check_directory(self.run, self.directory, manifest_of(self.run), resume=True)
-        return Answered(self.run, self.directory).has_work()
+        return EarlierRecords(self.run, self.directory).has_work()
 
     def execute(self, *, resume: bool) -> RunOutcome:
         """Run to the end, to the user's Ctrl-C, to :meth:`stop`, or to an error that no further step could survive.
@@ -78,7 +78,7 @@ class Runner:
             setups = SessionSetups(self.run, journal)
             if resume:
                 setups.confirm()
-            answered = Answered(self.run, self.directory)
+            answered = EarlierRecords(self.run, self.directory)
             progress = answered.progress()
             resumed = progress.resumed
             progress.warnings += self.run.answering.notes

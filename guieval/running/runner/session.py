@@ -17,9 +17,9 @@ from guieval.journal.setup import Setup
 from guieval.models import Engine, Request
 from guieval.running.kinds import kind_of
 from guieval.running.outcome import RunOutcome
-from guieval.running.progress.counts import Load, Progress
+from guieval.running.progress.counts import Load, RunProgress
 from guieval.running.resolved import ResolvedRun
-from guieval.running.resume.answered import Answered
+from guieval.running.resume.answered import EarlierRecords
 from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.runner.image_cache import ImageLoader
@@ -40,11 +40,11 @@ class Session:
         run: ResolvedRun,
         journal: Journal,
         setups: SessionSetups,
-        answered: Answered,
-        progress: Progress,
+        answered: EarlierRecords,
+        progress: RunProgress,
         *,
-        on_progress: Callable[[Progress], None],
-        halt: Callable[[Progress], str | None],
+        on_progress: Callable[[RunProgress], None],
+        halt: Callable[[RunProgress], str | None],
     ) -> None:
         self._run = run
         self._journal = journal

@@ -22,7 +22,7 @@ from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_pro
 from guieval.evaluation.table import grounding
 from guieval.metrics import AnyLedger, ledger_of
 from guieval.metrics.columns import RunColumns
-from guieval.scoring.answered import Answered
+from guieval.scoring.answered import Scorable
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.steps import DATASET, Plan, Setting, StepOutcome
 
@@ -58,7 +58,7 @@ class JudgedAnswers:
     ``answered`` is where they come from, ``notes`` what the reader should know about them, ``datasets`` those of their steps.
     """
 
-    answered: Answered
+    answered: Scorable
     notes: tuple[str, ...]
     datasets: tuple[str, ...]
     _ledger: AnyLedger
@@ -131,7 +131,7 @@ class JudgedAnswers:
 
 
 def judge_answers(
-    answered: Answered,
+    answered: Scorable,
     protocols: Sequence[str | Protocol] | None = None,
     *,
     judge: Callable[[Any, tuple[Any, ...]], StepOutcome | None] | None = None,

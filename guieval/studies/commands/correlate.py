@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,40 +63,41 @@ def correlate(
     With several --x: R², Spearman's rho and Kendall's tau of each with --y, and of every two the difference, with bootstrap
     intervals over the models that have all metrics.
     """
-    files = list(source or ())
-    notes: list[str] = []
-    published = joined(table) if table else None
-    if (published is None) == (not files):
-        raise UsageError("say what to correlate: either --table NAME, or a CSV file or run directories")
+    points_of, notes = _points_of(list(source or ()), table, online, protocol)
     if not x or y is None:
         raise UsageError("--x and --y name the two columns to correlate")
     if twice := next((name for name in x if x.count(name) > 1), None):
         raise UsageError(f"--x {twice} is given twice")
-    runs = bool(files) and all(each.is_dir() for each in files)
-    if not runs:
-        why = "is for run directories; a table or a CSV file holds both columns itself"
-        refuse({"online": online, "protocol": protocol}, why)
     if stated and len(stated) != len(x):
         raise UsageError(f"there are {len(stated)} --stated for {len(x)} --x; give one for each, in order")
-    if published is not None:
-        notes = [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]
-    elif runs and online is None:
-        raise UsageError("runs need --online, a CSV file with a column model and the column --y")
-    elif not runs and len(files) > 1:
-        file = next(str(source) for source in files if not source.is_dir())
-        raise UsageError(f"several sources must all be run directories, and {file!r} is none")
-
-    def points_of(name: str) -> list[Point]:
-        if published is not None:
-            return published.pairs(name, y)
-        return _of_runs(files, name, y, online, protocol) if online is not None else _of_csv(files[0], name, y)
-
+    columns_of = {name: points_of(name, y) for name in x}
     if stated:
-        _show_choices({name: points_of(name) for name in x}, stated, y, notes, json=json)
+        _show_choices(columns_of, stated, y, notes, json=json)
     elif len(x) == 1:
-        _show(points_of(x[0]), x[0], y, notes, json=json)
+        _show(columns_of[x[0]], x[0], y, notes, json=json)
     else:
-        _compare({name: points_of(name) for name in x}, y, notes, json=json)
+        _compare(columns_of, y, notes, json=json)
+
+
+def _points_of(
+    files: list[Path], table: list[str] | None, online: Path | None, protocol: str | None
+) -> tuple[Callable[[str, str], list[Point]], list[str]]:
+    """What gives the points of two columns of the source, and notes on the source."""
+    published = joined(table) if table else None
+    if (published is None) == (not files):
+        raise UsageError("say what to correlate: either --table NAME, or a CSV file or run directories")
+    lone = next((str(each) for each in files if not each.is_dir()), None)
+    if published is None and lone is None:
+        if online is None:
+            raise UsageError("runs need --online, a CSV file with a column model and the column --y")
+        return lambda x, y: _of_runs(files, x, y, online, protocol), []
+    why = "is for run directories; a table or a CSV file holds both columns itself"
+    refuse({"online": online, "protocol": protocol}, why)
+    if published is not None:
+        return published.pairs, [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]
+    if len(files) > 1:
+        raise UsageError(f"several sources must all be run directories, and {lone!r} is none")
+    return lambda x, y: _of_csv(files[0], x, y), []
 
 
 def _of_csv(file: Path, x: str, y: str) -> list[Point]:

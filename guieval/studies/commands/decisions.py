@@ -28,7 +28,7 @@ from guieval.studies.decisions.measures import PUBLISHED, DecisionColumns, Thres
 from guieval.studies.decisions.points import METRICS
 from guieval.studies.decisions.seeds import progress_by_seed
 from guieval.studies.decisions.sensitivity import sensitivity
-from guieval.studies.decisions.shifts import Cell, Shifts, shift
+from guieval.studies.decisions.shifts import ShiftCell, Shifts, shift
 from guieval.studies.decisions.tables import (
     cell_table,
     progress_table,
@@ -48,6 +48,8 @@ FIGURES = {
     "diversity": "how diversity is distributed, Figure 7",
     "trade-off": "diversity and stability, Figure 8",
 }
+INSTEAD = "draw samples of recorded steps with `guieval study rollout`; `guieval score` gives the pass@n of an online run"
+"""What to do with a run of tasks, whose decisions cannot be measured."""
 AGAINST = ("shift", "trade-off")
 """The figures that need a baseline."""
 
@@ -95,24 +97,45 @@ def decisions(
 ) -> None:
     """Measure a model's decisions from several samples per step: diversity, stability, PASS@n, and shifts between runs."""
     chosen = "json" if json else options.one_of("format", form, FORMATS)
-    settings = _settings(radius, metric, min_samples, loose, strict)
+    settings = _settings(radius, metric, min_samples, loose, strict, both=sensitivity)
     thresholds = Thresholds(low, high, negligible)
     shown = _figure(figure, plot, against)
-    listed = None if cell is None else Cell.of(cell)
-    if listed is not None and against is None:
-        raise UsageError(f"--cell {cell} is a cell of a shift; name the baseline with --against")
+    listed = None if cell is None else _cell(cell, against)
     wide = options.check_width(width)
-    if plot is not None:
-        check_file(plot)
     if out is not None:
         writable(out)
-    if sensitivity and settings.metric != "l2":
-        raise UsageError("--sensitivity tries both metrics itself, with L2 as the baseline; leave --metric out")
-    instead = "draw samples of recorded steps with `guieval study rollout`; `guieval score` gives the pass@n of an online run"
-    studies = _studies(runs, against, instead, pool=pool)
+    studies = _studies(runs, against, pool=pool)
     read = _read(studies, _titles(list(studies), label), settings, thresholds, protocol, 0 if against is None else 1)
     studies, measured = {place: studies[place] for place in read}, list(read.values())
     shifts = [shift(measured[-1], run) for run in measured[:-1]] if against is not None else []
+    tables = _tables(studies, measured, shifts, protocol, listed)
+    if sensitivity:
+        tables += _sensitivity(studies, measured, settings, protocol, against is not None)
+    write_tables(tables, chosen, out)
+    if plot is not None:
+        _draw(shown, measured, shifts, wide, plot)
+
+
+def _studies(runs: Sequence[Path], against: Path | None, *, pool: bool) -> dict[Path, tuple[Path, ...]]:
+    """What each column is read of, by its folder: a run or rollout, or with ``pool`` all in the folder; the baseline last."""
+    if pool:
+        named = [*runs, *filter(None, (against,))]
+        return {place: tuple(runs_over("steps", pooled_parts(place), INSTEAD)) for place in named}
+    baseline = [] if against is None else [against if is_rollout(against) else one_run(against)]
+    places = [*runs_over("steps", several_runs(runs, rollouts=True), INSTEAD), *runs_over("steps", baseline, INSTEAD)]
+    if baseline and places.count(baseline[0]) > 1:
+        raise UsageError(f"the baseline {str(against)!r} is also one of the runs; two runs would be called the same")
+    return {place: (place,) for place in places}
+
+
+def _tables(
+    studies: Mapping[Path, Sequence[Path]],
+    measured: Sequence[DecisionColumns],
+    shifts: Sequence[Shifts],
+    protocol: str | None,
+    listed: ShiftCell | None,
+) -> list[Table]:
+    """The tables of the runs, of their shifts, and of the steps of the ``listed`` cell."""
     tables = run_tables(measured)
     progress = {run.title: progress_by_seed(parts, protocol) for run, parts in zip(measured, studies.values(), strict=True)}
     if any(len(of) > 1 for of in progress.values()):
@@ -123,32 +146,27 @@ def decisions(
             cell_table(moved, listed, [(part, _steps_of(part)) for part in parts])
             for moved, parts in zip(shifts, studies.values(), strict=False)
         )
-    if sensitivity:
-        tables += _sensitivity(studies, measured, settings, protocol, against is not None)
-    write_tables(tables, chosen, out)
-    if plot is not None:
-        _draw(shown, measured, shifts, wide, plot)
+    return tables
 
 
-def _studies(runs: Sequence[Path], against: Path | None, instead: str, *, pool: bool) -> dict[Path, tuple[Path, ...]]:
-    """What each column is read of, by its folder: a run or rollout, or with ``pool`` all in the folder; the baseline last."""
-    if pool:
-        named = [*runs, *filter(None, (against,))]
-        return {place: tuple(runs_over("steps", pooled_parts(place), instead)) for place in named}
-    baseline = [] if against is None else [against if is_rollout(against) else one_run(against)]
-    places = [*runs_over("steps", several_runs(runs, rollouts=True), instead), *runs_over("steps", baseline, instead)]
-    if baseline and places.count(baseline[0]) > 1:
-        raise UsageError(f"the baseline {str(against)!r} is also one of the runs; two runs would be called the same")
-    return {place: (place,) for place in places}
+def _cell(cell: str, against: Path | None) -> ShiftCell:
+    listed = ShiftCell.of(cell)
+    if against is None:
+        raise UsageError(f"--cell {cell} is a cell of a shift; name the baseline with --against")
+    return listed
 
 
 def _steps_of(part: Path) -> Collection[StepKey]:
     return {StepKey(*key, index) for key, steps in open_folder(part).plan.items() for index in steps}
 
 
-def _settings(radius: float, metric: str, min_samples: int | None, loose: float, strict: float) -> ClusterSettings:
+def _settings(
+    radius: float, metric: str, min_samples: int | None, loose: float, strict: float, *, both: bool
+) -> ClusterSettings:
     if metric not in METRICS:
         raise UsageError(f"unknown --metric {metric!r}{nearest(metric, METRICS)}; it is l2 or l1")
+    if both and metric != "l2":
+        raise UsageError("--sensitivity tries both metrics itself, with L2 as the baseline; leave --metric out")
     return ClusterSettings(radius, "l1" if metric == "l1" else "l2", min_samples, loose, strict)
 
 
@@ -195,6 +213,8 @@ def _read(
 
 
 def _figure(figure: str | None, plot: Path | None, against: Path | None) -> str:
+    if plot is not None:
+        check_file(plot)
     if figure is None:
         return "shift" if against is not None else "diversity"
     options.one_of("figure", figure, FIGURES)

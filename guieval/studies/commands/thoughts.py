@@ -70,7 +70,7 @@ def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: i
     from guieval.running.engine_choice import choose_engine
     from guieval.running.resolve import sample_parameters
     from guieval.settings.sampling import request_parameters
-    from guieval.training.data.thoughts import Asking, Writer, write_thoughts
+    from guieval.training.data.thoughts import ThoughtRequests, Writer, write_thoughts
 
     benchmark = load_benchmark(config.data.bench, config.data.folder, **config.data.bench_options)
     if config.data.skip_damaged:
@@ -84,7 +84,7 @@ def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: i
     answering = choose_engine(config, scorer.model, benchmark.root, None)
     own = by == "self"
     sampling = sample_parameters(config, scorer.model.config)[0] if own else request_parameters({}, config.sampling.request)
-    asking = Asking(answering.engine, benchmark.root, sampling)
+    asking = ThoughtRequests(answering.engine, benchmark.root, sampling)
 
     async def work() -> Counter[str]:
         try:

@@ -53,7 +53,7 @@ class Majority:
 
 
 @dataclass(frozen=True)
-class Finding:
+class JudgeFinding:
     """The verdict of one judge, or of all together, on one execution; ``consistent`` is ``None`` if it is undecided."""
 
     decision: Majority | Abstention
@@ -73,13 +73,13 @@ class Trace:
     thought: str
     action: Action | None
     exact: bool
-    judges: tuple[Finding, ...]
-    joint: Finding
+    judges: tuple[JudgeFinding, ...]
+    joint: JudgeFinding
     human: bool | None = None
 
 
 @dataclass(frozen=True)
-class Judge:
+class JudgeRun:
     """A directory of executions under fixed thoughts; ``title`` is different for every judge.
 
     ``executions`` were measured at ``steps`` steps, ``without_decision`` of them hold no action of the unified space.
@@ -106,7 +106,7 @@ class Consistency:
     model: str
     protocol: str
     settings: ClusterSettings
-    judges: tuple[Judge, ...]
+    judges: tuple[JudgeRun, ...]
     traces: tuple[Trace, ...]
     without_thought: int
     not_judged: int
@@ -168,16 +168,16 @@ def consensus(majorities: Sequence[Majority | Abstention], settings: ClusterSett
     return _elected(Counter(meant), [(action, count) for action, count, _ in drawn], [meant[judge] for _, _, judge in drawn])
 
 
-def find(decision: Majority | Abstention, action: Action | None, settings: ClusterSettings) -> Finding:
+def find(decision: Majority | Abstention, action: Action | None, settings: ClusterSettings) -> JudgeFinding:
     """Whether an execution belongs to a decision, and if not, how it fails."""
     if action is None or isinstance(action, Unsupported):
-        return Finding(decision, False, "invalid action")
+        return JudgeFinding(decision, False, "invalid action")
     if not isinstance(decision, Majority):
-        return Finding(decision, None, None)
+        return JudgeFinding(decision, None, None)
     labels = cluster([*decision.actions, action], [*decision.counts, 1], replace(settings, min_samples=1)).tolist()
     if labels[-1] in labels[:-1]:
-        return Finding(decision, True, None)
-    return Finding(decision, False, "action target" if action.type == decision.prototype.type else "action type")
+        return JudgeFinding(decision, True, None)
+    return JudgeFinding(decision, False, "action target" if action.type == decision.prototype.type else "action type")
 
 
 def judged(
@@ -215,17 +215,7 @@ def read_consistency(
     thoughts = [read_thoughts(part) for part in parts]
     for part in chain.from_iterable(by_judge.values()):
         _check_judge(part, directory, parts, {each.digest for each in thoughts})
-    decided: dict[StepKey, list[Majority | Abstention]] = {}
-    asked: list[Judge] = []
-    for place, ((each, its_parts), title) in enumerate(zip(by_judge.items(), _titles(by_judge), strict=True)):
-        steps = n = without = failed = 0
-        for executions in chain.from_iterable(map(read_executions, its_parts)):
-            decided.setdefault(executions.task.key, ["not asked"] * len(judges))[place] = majority(executions, settings)
-            steps += 1
-            n += executions.n
-            without += executions.unparseable + executions.unsupported
-            failed += executions.failed
-        asked.append(Judge(each, title, steps, n, without, failed))
+    decided, asked = _decisions(by_judge, settings)
     known = dict(labels or {})
     used: dict[StepKey, StepKey] = {}
     traces: list[Trace] = []
@@ -248,13 +238,31 @@ def read_consistency(
         RunFolder(parts[0]).label,
         ", ".join(protocols),
         settings,
-        tuple(asked),
+        asked,
         tuple(traces),
         sum(each.without for each in thoughts),
         sum(len(each.texts) for each in thoughts) - len(traces),
         len(known) - len(used),
         parts,
     )
+
+
+def _decisions(
+    by_judge: Mapping[Path, Sequence[Path]], settings: ClusterSettings
+) -> tuple[dict[StepKey, list[Majority | Abstention]], tuple[JudgeRun, ...]]:
+    """What each judge decides, by step, in the judges' order; and the judges."""
+    decided: dict[StepKey, list[Majority | Abstention]] = {}
+    asked: list[JudgeRun] = []
+    for place, ((each, its_parts), title) in enumerate(zip(by_judge.items(), _titles(by_judge), strict=True)):
+        steps = n = without = failed = 0
+        for executions in chain.from_iterable(map(read_executions, its_parts)):
+            decided.setdefault(executions.task.key, ["not asked"] * len(by_judge))[place] = majority(executions, settings)
+            steps += 1
+            n += executions.n
+            without += executions.unparseable + executions.unsupported
+            failed += executions.failed
+        asked.append(JudgeRun(each, title, steps, n, without, failed))
+    return decided, tuple(asked)
 
 
 def contingency(traces: Sequence[Trace], *, undecided_as: bool | None = None) -> Contingency:

@@ -21,7 +21,7 @@ from guieval.reports.tables.records import csv_text
 from guieval.reports.tables.table import NOTHING, Number, Row, Table, bare, columns, share
 from guieval.steps import EpisodeKey
 from guieval.studies.consistency.contingency import Contingency, Stratified
-from guieval.studies.consistency.judging import Consistency, Finding, Majority, Trace, contingency, detection, failures
+from guieval.studies.consistency.judging import Consistency, JudgeFinding, Majority, Trace, contingency, detection, failures
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 LONGEST = 240
@@ -139,7 +139,7 @@ def step_lines(found: Consistency, *, as_csv: bool) -> str:
     return csv_text(rows, list(rows[0])) if as_csv else "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def decided(finding: Finding) -> str:
+def decided(finding: JudgeFinding) -> str:
     """A decision in plain words, with its votes."""
     if isinstance(finding.decision, Majority):
         return f"{describe(finding.decision.prototype)} ({finding.decision.votes} of {finding.decision.of})"
@@ -151,7 +151,7 @@ def _cut(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 
-def _agreement(finding: Finding) -> float:
+def _agreement(finding: JudgeFinding) -> float:
     return finding.decision.votes / finding.decision.of if isinstance(finding.decision, Majority) else 0.0
 
 
@@ -174,7 +174,7 @@ def _votes(found: Consistency) -> Table:
     return Table("Judges", columns(*header), tuple(rows), tuple(notes), "judges")
 
 
-def _counts(findings: Sequence[Finding]) -> tuple[int, ...]:
+def _counts(findings: Sequence[JudgeFinding]) -> tuple[int, ...]:
     return tuple(sum(finding.consistent is kind for finding in findings) for kind in (True, False, None))
 
 

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from guieval.errors import UsageError
-from guieval.metrics.intervals import LEVEL, Floats, Interval
+from guieval.metrics.intervals import LEVEL, Floats, Interval, sums
 from guieval.metrics.measured import Measured
 
 RESAMPLES = 5000
@@ -127,9 +127,9 @@ def _estimate(values: Floats) -> Measured:
 def _pearson(x: Floats, y: Floats) -> Floats:
     """(r,) Pearson's r of each row of two (r, n) arrays; NaN where one does not vary."""
     one, other = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
-    scale = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
+    scale = np.sqrt(sums(one**2) * sums(other**2))
     varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)
-    r: Floats = np.divide((one * other).sum(axis=1), scale, out=np.full(len(x), np.nan), where=varied)
+    r: Floats = np.divide(sums(one * other), scale, out=np.full(len(x), np.nan), where=varied)
     return r
 
 
@@ -147,8 +147,8 @@ def _kendall(x: Floats, y: Floats) -> Floats:
     """Tau-b: concordant less discordant pairs, over the geometric mean of the pairs that are not tied in x and in y."""
     first, second = np.triu_indices(x.shape[1], 1)
     one, other = np.sign(x[:, first] - x[:, second]), np.sign(y[:, first] - y[:, second])
-    scale = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
-    tau: Floats = np.divide((one * other).sum(axis=1), scale, out=np.full(len(x), np.nan), where=scale > 0)
+    scale = np.sqrt(sums(one**2) * sums(other**2))
+    tau: Floats = np.divide(sums(one * other), scale, out=np.full(len(x), np.nan), where=scale > 0)
     return tau
 
 

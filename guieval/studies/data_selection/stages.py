@@ -32,7 +32,7 @@ RARE = ("WAIT", "LONG_PRESS")
 
 
 @dataclass(frozen=True)
-class Source:
+class LabelledPart:
     """A data set, or the part of it whose steps have certain labels."""
 
     dataset: str
@@ -46,13 +46,13 @@ class Source:
         return step.dataset == self.dataset and all(step.groups.get(name) == value for name, value in self.groups.items())
 
 
-def read_source(text: str) -> Source:
+def read_source(text: str) -> LabelledPart:
     """A source as written, ``DATASET`` or ``DATASET:LABEL=VALUE,...``; :class:`UsageError` for another form."""
     dataset, colon, labels = text.partition(":")
     pairs = [part.partition("=") for part in labels.split(",")] if colon else []
     if not dataset or any(not name or not equals for name, equals, _ in pairs):
         raise UsageError(f"a source is written DATASET or DATASET:LABEL=VALUE, like screenspot:platform=mobile, got {text!r}")
-    return Source(dataset, {name: value for name, _, value in pairs})
+    return LabelledPart(dataset, {name: value for name, _, value in pairs})
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ class Recipe:
     """
 
     stages: tuple[Stage, ...] = STAGES
-    clean: tuple[Source, ...] = ()
-    others: tuple[Source, ...] = ()
+    clean: tuple[LabelledPart, ...] = ()
+    others: tuple[LabelledPart, ...] = ()
     other_episodes: int | None = None
     without: tuple[str, ...] = RARE
     quotas: tuple[Quota, ...] = ()
@@ -177,8 +177,8 @@ class Recipe:
 
 
 UI_R1 = Recipe(
-    clean=(Source("screenspot", {"platform": "mobile"}),),
-    others=(Source("androidcontrol"),),
+    clean=(LabelledPart("screenspot", {"platform": "mobile"}),),
+    others=(LabelledPart("androidcontrol"),),
     other_episodes=1000,
     quotas=(Quota(101, "CLICK"), Quota(5, "SCROLL"), Quota(2, "TYPE"), Quota(9, "BACK"), Quota(19, "OPEN")),
 )
@@ -204,7 +204,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Cell:
+class FilledQuota:
     """A quota: the number wanted, the number available after the earlier stages, and the number taken."""
 
     key: str
@@ -220,7 +220,7 @@ class Curated:
     recipe: Recipe
     chosen: Sequence[Chosen]
     left: Mapping[str, int]
-    cells: Sequence[Cell]
+    cells: Sequence[FilledQuota]
 
     @property
     def composition(self) -> Counter[str]:
@@ -248,11 +248,11 @@ def curate(steps: Sequence[Candidate], recipe: Recipe, *, allow_fewer: bool = Fa
     if "diversity" in recipe.stages:
         kept = [step for step in kept if step.type not in recipe.without and step.button not in recipe.without]
         left["not rare"] = len(kept)
-    cells: list[Cell] = []
+    cells: list[FilledQuota] = []
     if recipe.quotas:
         kept, cells = _fill(kept, recipe, why)
     elif recipe.top is not None:
-        cells = [Cell("any", recipe.top, len(kept), min(recipe.top, len(kept)))]
+        cells = [FilledQuota("any", recipe.top, len(kept), min(recipe.top, len(kept)))]
         kept = _spread(kept, recipe, recipe.top)
     _check_enough(cells, kept, left, allow_fewer=allow_fewer)
     if "diversity" in recipe.stages:
@@ -292,10 +292,10 @@ def _difficulty(steps: Sequence[Candidate], why: Why) -> list[Candidate]:
     return kept
 
 
-def _fill(steps: Sequence[Candidate], recipe: Recipe, why: Why) -> tuple[list[Candidate], list[Cell]]:
+def _fill(steps: Sequence[Candidate], recipe: Recipe, why: Why) -> tuple[list[Candidate], list[FilledQuota]]:
     """Every step belongs to the first quota that it fits; each quota takes as many of its steps as it counts."""
     kept: list[Candidate] = []
-    cells: list[Cell] = []
+    cells: list[FilledQuota] = []
     rest = list(steps)
     for quota in recipe.quotas:
         for cell in quota.cells(rest) or [quota]:
@@ -303,7 +303,7 @@ def _fill(steps: Sequence[Candidate], recipe: Recipe, why: Why) -> tuple[list[Ca
             taken = _spread(fitting, recipe, cell.count)
             for step in taken:
                 why[step.key]["diversity"] = f"one of {len(taken):,} for {cell}, of {len(fitting):,} there were"
-            cells.append(Cell(str(cell), cell.count, len(fitting), len(taken)))
+            cells.append(FilledQuota(str(cell), cell.count, len(fitting), len(taken)))
             kept += taken
         rest = [step for step in rest if not quota.fits(step)]
     return kept, cells
@@ -323,7 +323,9 @@ def _spread(steps: Sequence[Candidate], recipe: Recipe, count: int) -> list[Cand
     return list(islice((step for step in chain.from_iterable(turns) if step is not None), count))
 
 
-def _check_enough(cells: Sequence[Cell], kept: Sequence[Candidate], left: Mapping[str, int], *, allow_fewer: bool) -> None:
+def _check_enough(
+    cells: Sequence[FilledQuota], kept: Sequence[Candidate], left: Mapping[str, int], *, allow_fewer: bool
+) -> None:
     short = [cell for cell in cells if cell.taken < cell.wanted]
     if short and not allow_fewer:
         lacking = ", ".join(f"{cell.key} {cell.available:,} of {cell.wanted:,}" for cell in short)

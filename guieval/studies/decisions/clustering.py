@@ -78,7 +78,7 @@ DEFAULTS = ClusterSettings()
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
+class DecisionCluster:
     """One decision of a step, and its executions.
 
     ``prototype``: of points the mean of the executions (each as often as it was drawn), of texts the one that began the
@@ -102,7 +102,7 @@ class Decisions:
     outside of the space; ``failed`` requests were never answered and are in nothing else.
     """
 
-    clusters: tuple[Cluster, ...]
+    clusters: tuple[DecisionCluster, ...]
     labels: Ints
     n: int
     right: int
@@ -160,7 +160,7 @@ def decide(executions: StepExecutions, settings: ClusterSettings = DEFAULTS) -> 
         first = actions[begun.get(old, int(own[counts[own].argmax()]))]
         assert first is not None and first.type != "UNSUPPORTED"  # both are undecided
         stands = prototype(first, [actions[place] for place in own.tolist()], counts[own])
-        clusters.append(Cluster(first.type, stands, int(sizes[old]), own, old in isolated))
+        clusters.append(DecisionCluster(first.type, stands, int(sizes[old]), own, old in isolated))
     return Decisions(
         clusters=tuple(clusters),
         labels=labels,

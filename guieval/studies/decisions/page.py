@@ -11,7 +11,7 @@ from guieval.evaluation import ActionEvaluator
 from guieval.reports.server.shown_tables import clean, shown
 from guieval.reports.viewer.step import action_values, clipped
 from guieval.steps import StepKey, StepRecord
-from guieval.studies.decisions.clustering import DEFAULTS, Cluster, ClusterSettings, decide
+from guieval.studies.decisions.clustering import DEFAULTS, ClusterSettings, DecisionCluster, decide
 from guieval.studies.decisions.executions import gaps, pooled, read_executions
 from guieval.studies.decisions.measures import measure
 from guieval.studies.decisions.tables import run_tables
@@ -55,7 +55,7 @@ def decision_values(record: StepRecord, evaluators: Sequence[ActionEvaluator]) -
 
 
 def _cluster_values(
-    cluster: Cluster, actions: Sequence[Action | None], counts: Sequence[int], exact: Sequence[Sequence[bool]]
+    cluster: DecisionCluster, actions: Sequence[Action | None], counts: Sequence[int], exact: Sequence[Sequence[bool]]
 ) -> dict[str, Any]:
     members = cluster.members.tolist()
     points: list[list[float]] = []

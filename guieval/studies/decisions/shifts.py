@@ -26,7 +26,7 @@ _DUST = 1e-9
 """Tolerance for rounding: a shift of exactly 0.1 is negligible."""
 
 
-class Cell(NamedTuple):
+class ShiftCell(NamedTuple):
     """A cell of Figure 4 (the row is the baseline's stability level) or of Figure 8 (the trend of the support size); the
     column is the trend of the stability.
     """
@@ -35,7 +35,7 @@ class Cell(NamedTuple):
     column: Trend
 
     @classmethod
-    def of(cls, text: str) -> Cell:
+    def of(cls, text: str) -> ShiftCell:
         """``low:inc`` as a cell; :class:`UsageError` for a text that is none."""
         row, _, column = text.partition(":")
         for value, known in ((row, (*LEVELS, *TRENDS)), (column, TRENDS)):
@@ -99,7 +99,7 @@ class Shifts:
         """(3, 3) steps by the trend of the effective support size and that of the stability (Figure 8)."""
         return _crossed(self.support_trend, self.stability_trend)
 
-    def in_cell(self, cell: Cell) -> Ints:
+    def in_cell(self, cell: ShiftCell) -> Ints:
         """The rows of a cell of Figure 4 or 8, in their order."""
         rows = self.before.level if cell.row in LEVELS else self.support_trend
         names: Sequence[str] = LEVELS if cell.row in LEVELS else TRENDS

@@ -39,8 +39,7 @@ from guieval.studies.decisions.sensitivity import (
     trends,
     turned_about,
 )
-from guieval.studies.decisions.shifts import TRENDS, Shifts
-from guieval.studies.decisions.shifts import Cell as ShiftCell
+from guieval.studies.decisions.shifts import TRENDS, ShiftCell, Shifts
 
 _SOLVED = "solved: a step with an exact match among its executions, an episode with all its steps solved (Table 18)"
 

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
 from guieval.data.files import read_bytes
 from guieval.errors import UsageError, known_name
@@ -47,11 +47,7 @@ OUTCOMES = "outcomes.jsonl"
 All: TypeAlias = Literal["all"]
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Sweep(_Value):
+class Sweep(BaseModel, frozen=True, extra="forbid"):
     """The settings of a sweep: every ordered pair (start, end) of ``levels`` values, or ``pairs``, at ``means`` means each.
 
     The values are evenly spaced over [0, 1]. The paper "uniformly samples" the means within a pair's admissible range; here
@@ -113,7 +109,7 @@ def setting_name(number: int, mix: Mix) -> str:
     return f"{number:04d}-{schedule_name(mix.schedule)}"
 
 
-class MixOutcome(_Value):
+class MixOutcome(BaseModel, frozen=True, extra="forbid"):
     """The outcome of one setting: ``exact`` of ``steps`` measured steps matched, ``replaced`` of ``past`` steps of history.
 
     A past step counts once for each history that it was shown in: the sums of equation 8 run over all steps e, t with a
@@ -178,7 +174,7 @@ def read_outcome(directory: Path, number: int, mixture: Mixture) -> MixOutcome |
     )
 
 
-class SweepFile(_Value):
+class SweepFile(BaseModel, frozen=True, extra="forbid"):
     """``mix.json``: the settings of a sweep, for a resume; ``manifest`` is that of its first setting."""
 
     schema_version: Literal[1] = 1

@@ -26,7 +26,7 @@ def export_training(
     ] = None,
 ) -> None:
     """Write a training's data for ms-swift, LLaMA-Factory and others: answers for SFT, steps to be judged for RL."""
-    from guieval.training.building import Parts
+    from guieval.training.building import TrainerParts
     from guieval.training.config import SFTTraining, read_config
     from guieval.training.data.examples import Messages
     from guieval.training.data.export import check_folder, check_format, write_rows
@@ -38,7 +38,7 @@ def export_training(
         )
     chosen = check_format(form, answers=isinstance(settings, SFTTraining))
     check_folder(out)
-    parts = Parts(settings)
+    parts = TrainerParts(settings)
     count, example_of = parts.examples()
 
     def rows() -> Iterator[tuple[StepTaskModel, Messages, str | None]]:

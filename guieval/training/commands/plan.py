@@ -16,7 +16,7 @@ from guieval.running.config import settings_file
 from guieval.training.commands.train import Overrides, Recipe, Sources
 
 if TYPE_CHECKING:
-    from guieval.training.planning import Batch, Plan
+    from guieval.training.planning import BatchSizes, Plan
 
 GIB = 1 << 30
 
@@ -34,7 +34,7 @@ def plan(
 
     The exit code is 2 if the training does not fit into the GPUs.
     """
-    from guieval.training.building import Parts
+    from guieval.training.building import TrainerParts
     from guieval.training.config import read_config
     from guieval.training.guard import require_extra
     from guieval.training.planning import make_plan, read_launch
@@ -43,7 +43,7 @@ def plan(
     require_extra()
     file = None if accelerate is None else settings_file(accelerate, "training/accelerate", "accelerate configuration")
     launch = read_launch(file, processes, None if gpu_memory is None else gpu_memory * GIB)
-    planned = make_plan(Parts(settings), launch)
+    planned = make_plan(TrainerParts(settings), launch)
     if json:
         print_json(_plain(planned))
     else:
@@ -73,7 +73,7 @@ def _show(plan: Plan) -> None:
     show(Table("memory of each process", columns("part", "GiB", "when", "how", keys=1), tuple(lines)))
 
 
-def _batch(batch: Batch, kind: str) -> str:
+def _batch(batch: BatchSizes, kind: str) -> str:
     tasks = f"{batch.tasks:,} {_tasks(kind, batch.tasks)}"
     if kind == "sft":
         return f"{tasks} an optimiser step"
@@ -83,7 +83,7 @@ def _batch(batch: Batch, kind: str) -> str:
     return f"{tasks} x {batch.replies} = {rollouts}, used for {batch.updates:g} {steps}"
 
 
-def _epoch(batch: Batch, kind: str) -> str:
+def _epoch(batch: BatchSizes, kind: str) -> str:
     if batch.epoch is None or batch.steps is None:
         known = "" if batch.total is None else f"; {batch.total:,} optimiser steps in all"
         return f"unknown without the data (give --data){known}"

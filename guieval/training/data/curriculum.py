@@ -18,24 +18,24 @@ from guieval.studies.decisions.measures import measure
 from guieval.training.config import Curriculum
 
 
-class Measured(NamedTuple):
+class StepMeasures(NamedTuple):
     """The metrics of one step; ``diversity`` is NaN where no sample holds a decision."""
 
     pass_rate: float
     diversity: float
 
 
-def read_measured(runs: Sequence[str]) -> dict[StepKey, Measured]:
+def read_measured(runs: Sequence[str]) -> dict[StepKey, StepMeasures]:
     """The measured steps of runs and rollout directories; of a step in several, those of the last."""
-    found: dict[StepKey, Measured] = {}
+    found: dict[StepKey, StepMeasures] = {}
     for run in runs:
         metrics = measure(read_executions(Path(run)), ClusterSettings())
         steps = zip(metrics.keys, metrics.n, metrics.stability, metrics.diversity, strict=True)
-        found |= {key: Measured(float(share), float(diversity)) for key, n, share, diversity in steps if n}
+        found |= {key: StepMeasures(float(share), float(diversity)) for key, n, share, diversity in steps if n}
     return found
 
 
-def factors(tasks: Sequence[Sequence[StepKey]], settings: Curriculum, measured: Mapping[StepKey, Measured]) -> list[float]:
+def factors(tasks: Sequence[Sequence[StepKey]], settings: Curriculum, measured: Mapping[StepKey, StepMeasures]) -> list[float]:
     """The weight of each task, given the names of its steps; 0 leaves it out, and the mean over the others is 1.
 
     A task of several steps, an episode, has the mean of its steps' weights. Raises :class:`UsageError` if none of the steps was
@@ -58,7 +58,7 @@ def factors(tasks: Sequence[Sequence[StepKey]], settings: Curriculum, measured: 
     return [weight / mean for weight in raw]
 
 
-def _weight(key: StepKey, settings: Curriculum, measured: Mapping[StepKey, Measured]) -> float:
+def _weight(key: StepKey, settings: Curriculum, measured: Mapping[StepKey, StepMeasures]) -> float:
     metrics = measured.get(key)
     if metrics is None:
         return 1.0 if settings.unmeasured == "keep" else 0.0

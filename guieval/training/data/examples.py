@@ -42,7 +42,7 @@ class Example(NamedTuple):
     completion: str | None = None
 
 
-class Picture(NamedTuple):
+class SizedPicture(NamedTuple):
     """A screenshot as a model gets it: its file in a folder, its size, and the size in which it is sent if that differs."""
 
     root: Path | None
@@ -87,12 +87,12 @@ class PromptBuilder:
             return {"type": "text", "text": part}
         return {"type": "image", "image": self.image(self.picture(part))}
 
-    def picture(self, part: ImageRef) -> Picture:
+    def picture(self, part: ImageRef) -> SizedPicture:
         task = part.task
         root = self._root if isinstance(self._root, Path) else self._root[task.benchmark]
-        return Picture(root, task.screenshot, task.screenshot_size, part.resize)
+        return SizedPicture(root, task.screenshot, task.screenshot_size, part.resize)
 
-    def _read(self, picture: Picture) -> Image:
+    def _read(self, picture: SizedPicture) -> Image:
         assert picture.root is not None
         return read_picture(picture.root, picture.file, picture.size, picture.resize)
 

@@ -20,7 +20,7 @@ from guieval.training.data.environment_tasks import SCREENS, open_tasks
 from guieval.training.data.examples import Example, TrainingData, open_source
 
 
-class Place(NamedTuple):
+class TaskPlace(NamedTuple):
     """One task: the number of its source, and its number among the steps or the episodes of that source."""
 
     source: int
@@ -28,51 +28,51 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mixture:
+class MixedSources:
     """The sources of a training with their weights; episodes are loaded one at a time."""
 
     sources: tuple[Source, ...]
     data: tuple[TrainingData, ...]
 
     @cached_property
-    def steps(self) -> Sequence[Place]:
-        return [Place(source, number) for source, data in enumerate(self.data) for number in range(len(data.steps))]
+    def steps(self) -> Sequence[TaskPlace]:
+        return [TaskPlace(source, number) for source, data in enumerate(self.data) for number in range(len(data.steps))]
 
     @cached_property
-    def episodes(self) -> Sequence[Place]:
-        return [Place(source, number) for source, data in enumerate(self.data) for number in range(len(data.refs))]
+    def episodes(self) -> Sequence[TaskPlace]:
+        return [TaskPlace(source, number) for source, data in enumerate(self.data) for number in range(len(data.refs))]
 
     @property
     def roots(self) -> dict[str, Path]:
         """The folder of screenshots of each benchmark."""
         return {data.benchmark.name: data.benchmark.root for data in self.data}
 
-    def weight(self, place: Place) -> float:
+    def weight(self, place: TaskPlace) -> float:
         return self.sources[place.source].weight
 
-    def step_keys(self, place: Place) -> list[StepKey]:
+    def step_keys(self, place: TaskPlace) -> list[StepKey]:
         data = self.data[place.source]
         episode, index = data.steps[place.number]
         return [StepKey(*data.refs[episode].key, index)]
 
-    def episode_keys(self, place: Place) -> list[StepKey]:
+    def episode_keys(self, place: TaskPlace) -> list[StepKey]:
         data = self.data[place.source]
         return [StepKey(*data.refs[place.number].key, index) for index in data.counted(place.number)]
 
-    def step(self, place: Place) -> StepTaskModel:
+    def step(self, place: TaskPlace) -> StepTaskModel:
         data = self.data[place.source]
         episode, index = data.steps[place.number]
         return data.episode(episode).steps[index]
 
-    def example(self, place: Place, *, history: bool = True) -> Example:
+    def example(self, place: TaskPlace, *, history: bool = True) -> Example:
         return self.data[place.source].example(place.number, history=history)
 
-    def episode(self, place: Place) -> tuple[Episode, Sequence[int]]:
+    def episode(self, place: TaskPlace) -> tuple[Episode, Sequence[int]]:
         data = self.data[place.source]
         return data.episode(place.number), data.counted(place.number)
 
 
-def open_data(config: TrainingConfig) -> Mixture:
+def open_data(config: TrainingConfig) -> MixedSources:
     """The data or the tasks of a training.
 
     Raises :class:`guieval.errors.UsageError` for an unknown name, a missing folder, and an empty selection.
@@ -86,8 +86,8 @@ def open_data(config: TrainingConfig) -> Mixture:
             max_steps=config.max_steps,
             allow_network=config.allow_network,
         )
-        return Mixture(sources, tuple(map(opened, sources)))
-    return Mixture(sources, tuple(open_source(source, config.seed) for source in sources))
+        return MixedSources(sources, tuple(map(opened, sources)))
+    return MixedSources(sources, tuple(open_source(source, config.seed) for source in sources))
 
 
 def drawn(weights: Sequence[float], seed: int) -> list[int]:

@@ -36,7 +36,7 @@ Writer: TypeAlias = Literal["self", "auxiliary"]
 KEPT = "kept"
 
 
-class Written(NamedTuple):
+class ThoughtResult(NamedTuple):
     """The result for one step: ``outcome`` is :data:`KEPT`, or the reason why there is no thought."""
 
     key: StepKey
@@ -74,26 +74,26 @@ def writes_thoughts(model: ABCModel, task: StepTaskModel) -> bool:
         return False
 
 
-def judged(scorer: ResponseScorer, task: StepTaskModel, thought: str | None) -> Written:
+def judged(scorer: ResponseScorer, task: StepTaskModel, thought: str | None) -> ThoughtResult:
     """The thought, if the reference's action with it has the form that the reward requires and is still read as that action."""
     if not thought:
-        return Written(task.key, None, "no thought in the answer")
+        return ThoughtResult(task.key, None, "no thought in the answer")
     entry = reference_entry(task)
     try:
         reply = scorer.model.render(task, entry.action, thought, entry.conclusion)
     except ValueError:
-        return Written(task.key, None, "the model cannot write the reference's action")
+        return ThoughtResult(task.key, None, "the model cannot write the reference's action")
     scored = scorer.score(task, reply)
     if not scored.sample.outcome.exact_match:
-        return Written(task.key, None, "with the thought, the reply is read as another action")
+        return ThoughtResult(task.key, None, "with the thought, the reply is read as another action")
     if not scored.reward.parts["format"]:
-        return Written(task.key, None, "with the thought, the reply does not have the form that the reward requires")
-    return Written(task.key, thought, KEPT)
+        return ThoughtResult(task.key, None, "with the thought, the reply does not have the form that the reward requires")
+    return ThoughtResult(task.key, thought, KEPT)
 
 
-def thoughts_of_runs(runs: Sequence[Path], scorer: ResponseScorer) -> list[Written]:
+def thoughts_of_runs(runs: Sequence[Path], scorer: ResponseScorer) -> list[ThoughtResult]:
     """The model's own thoughts: those of the exact replies in ``runs``, the first for each step."""
-    found: dict[StepKey, Written] = {}
+    found: dict[StepKey, ThoughtResult] = {}
     for run in runs:
         for record in RunFolder(run).steps:
             before = found.get(record.task.key)
@@ -102,13 +102,15 @@ def thoughts_of_runs(runs: Sequence[Path], scorer: ResponseScorer) -> list[Writt
             exact = [sample for sample in record.samples if sample.outcome.exact_match]
             thought = next((sample.thought or sample.reasoning for sample in exact if sample.thought or sample.reasoning), None)
             found[record.task.key] = (
-                judged(scorer, record.task, thought) if exact else Written(record.task.key, None, "no exact reply in the runs")
+                judged(scorer, record.task, thought)
+                if exact
+                else ThoughtResult(record.task.key, None, "no exact reply in the runs")
             )
     return list(found.values())
 
 
 @dataclass
-class Asking:
+class ThoughtRequests:
     """Asks a model for thoughts. ``root`` is the folder of the screenshots, ``sampling`` the request parameters."""
 
     engine: Engine
@@ -145,13 +147,13 @@ class Asking:
 
 async def write_thoughts(
     steps: Sequence[tuple[Sequence[StepTaskModel], int]],
-    asking: Asking,
+    asking: ThoughtRequests,
     scorer: ResponseScorer,
     *,
     by: Writer,
     tries: int = 3,
     concurrency: int | AdaptiveConcurrency = 16,
-) -> AsyncIterator[Written]:
+) -> AsyncIterator[ThoughtResult]:
     """A thought for each step, an episode's steps with the index of one, in the order of the answers.
 
     A thought whose form the reward refuses is asked for again, up to ``tries`` times. Raises
@@ -159,7 +161,7 @@ async def write_thoughts(
     """
     slots = Slots(concurrency)
 
-    async def one(episode: Sequence[StepTaskModel], index: int) -> Written:
+    async def one(episode: Sequence[StepTaskModel], index: int) -> ThoughtResult:
         task = episode[index]
         ask: Callable[[int], Awaitable[str | None]]
         if by == "self":
@@ -174,7 +176,7 @@ async def write_thoughts(
                 except FatalEngineError:
                     raise
                 except GuievalError as error:
-                    written = Written(task.key, None, str(error))
+                    written = ThoughtResult(task.key, None, str(error))
                 if written.outcome == KEPT:
                     break
             return written
@@ -225,7 +227,7 @@ class ServedThoughts:
 
     async def _ask(self, engine: Engine, task: StepTaskModel, root: Path) -> None:
         async with self._slots:
-            self._known[task.key] = await Asking(engine, root, self._settings.sampling).off_policy(task)
+            self._known[task.key] = await ThoughtRequests(engine, root, self._settings.sampling).off_policy(task)
 
     def _opened(self) -> OpenAIEngine:
         from guieval.engines.http.chat_completions import OpenAIEngine

@@ -10,19 +10,19 @@ import torch
 
 from guieval.errors import UsageError
 from guieval.models import ModelInput
-from guieval.training.data.examples import Messages, Picture, PromptBuilder
-from guieval.training.trainers.pictures import BLANK, Pictures
-from guieval.training.trainers.rows import TYPES, Row
+from guieval.training.data.examples import Messages, PromptBuilder, SizedPicture
+from guieval.training.trainers.pictures import BLANK, BatchPictures
+from guieval.training.trainers.rows import TYPES, CompletedPrompt
 
 AT_ONCE = 16
 """Prompts whose pixels are in memory at the same time, and that transformers generates together."""
 SAMPLED = "sampling_per_token_logps"
 
 
-class Answer(NamedTuple):
+class SampledResponse(NamedTuple):
     """A reply and the row that trains it."""
 
-    row: Row
+    row: CompletedPrompt
     text: str
 
 
@@ -32,13 +32,13 @@ class _Prompt(NamedTuple):
     short: list[int]
     tokens: list[int]
     types: dict[str, list[int]]
-    pictures: tuple[Picture, ...]
+    pictures: tuple[SizedPicture, ...]
 
 
 class Answers:
     """Samples answers with the trainer's weights. All processes must ask equally often, each with any number of prompts."""
 
-    def __init__(self, trainer: Any, prompts: PromptBuilder, pictures: Pictures) -> None:
+    def __init__(self, trainer: Any, prompts: PromptBuilder, pictures: BatchPictures) -> None:
         self._trainer = trainer
         self._prompts = prompts
         self._pictures = pictures
@@ -47,7 +47,7 @@ class Answers:
         if trainer.use_vllm:
             trainer.vllm_generation.generate = self._watched(trainer.vllm_generation.generate)
 
-    def __call__(self, asked: Sequence[ModelInput]) -> list[Answer]:
+    def __call__(self, asked: Sequence[ModelInput]) -> list[SampledResponse]:
         """One answer per prompt; idle prompts fill up to the number of the other processes."""
         trainer = self._trainer
         count = len(asked)
@@ -58,17 +58,17 @@ class Answers:
         parts = [slice(start, start + step) for start in range(0, most, step)]
         if trainer.use_vllm:  # one request for all: vLLM batches by itself
             parts = [slice(0, most)] if most else []
-        answers: list[Answer] = []
+        answers: list[SampledResponse] = []
         for part in parts:
             prompts = self._read(messages[part], pictures[part])
             tokens, logps = self._generated(prompts)
             texts = trainer.processing_class.batch_decode(tokens, skip_special_tokens=True)
             sampled = [None] * len(tokens) if logps is None else logps
             rows = map(self._row, prompts, tokens, sampled)
-            answers += map(Answer, rows, texts)
+            answers += map(SampledResponse, rows, texts)
         return answers[:count]
 
-    def filler(self) -> Row:
+    def filler(self) -> CompletedPrompt:
         """A row that does not count: as short as a prompt with a picture can be."""
         prompt = self._blank()
         return self._with_answer(prompt, [self._trainer.eos_token_ids[0]], counts=False)
@@ -86,14 +86,14 @@ class Answers:
         (short, whole, _) = self._tokens([self._idle()], [(BLANK,)])[0]
         return _Prompt(short, whole, types, (BLANK,))
 
-    def _read(self, messages: Sequence[Messages], pictures: Sequence[tuple[Picture, ...]]) -> list[_Prompt]:
+    def _read(self, messages: Sequence[Messages], pictures: Sequence[tuple[SizedPicture, ...]]) -> list[_Prompt]:
         """TRL's reading of prompts, but with pictures that are processed once for all prompts, and for the loss."""
         names = self._blank().types
         read = zip(self._tokens(messages, pictures), pictures, strict=True)
         return [_Prompt(short, whole, dict.fromkeys(names, marks), shown) for (short, whole, marks), shown in read]
 
     def _tokens(
-        self, messages: Sequence[Messages], pictures: Sequence[tuple[Picture, ...]]
+        self, messages: Sequence[Messages], pictures: Sequence[tuple[SizedPicture, ...]]
     ) -> list[tuple[list[int], list[int], list[int]]]:
         """Each prompt's tokens with one per picture, and with all; for each of the latter 1 if it is a picture's, else 0."""
         trainer, processor = self._trainer, self._trainer.processing_class
@@ -148,7 +148,7 @@ class Answers:
 
         return watched
 
-    def _row(self, prompt: _Prompt, answer: Sequence[int], sampled: Sequence[float | None] | None) -> Row:
+    def _row(self, prompt: _Prompt, answer: Sequence[int], sampled: Sequence[float | None] | None) -> CompletedPrompt:
         """With ``mask_truncated_completions``, a truncated answer does not count."""
         trainer = self._trainer
         ends = [*trainer.eos_token_ids, trainer._tokenizer.pad_token_id]
@@ -157,11 +157,11 @@ class Answers:
 
     def _with_answer(
         self, prompt: _Prompt, answer: Sequence[int], sampled: Sequence[float | None] | None = None, *, counts: bool
-    ) -> Row:
+    ) -> CompletedPrompt:
         tokens = {}
         if sampled is not None:
             tokens[SAMPLED] = torch.tensor([float("nan") if each is None else each for each in sampled])
-        return Row(
+        return CompletedPrompt(
             torch.tensor(prompt.tokens),
             torch.tensor(list(answer), dtype=torch.long),
             pictures=prompt.pictures,

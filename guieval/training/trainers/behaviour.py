@@ -30,7 +30,7 @@ def _steps_without_scaling(trainer: Any) -> bool:
     steps: list[str] = []
     losses: list[float] = []
 
-    class Recorded:
+    class RecordedLosses:
         def __getattr__(self, name: str) -> Any:
             return getattr(trainer.accelerator, name)
 
@@ -46,7 +46,7 @@ def _steps_without_scaling(trainer: Any) -> bool:
         return torch.tensor(3.0, requires_grad=True)
 
     probe = copy(trainer)
-    probe.model, probe.accelerator = SimpleNamespace(training=True), Recorded()
+    probe.model, probe.accelerator = SimpleNamespace(training=True), RecordedLosses()
     probe.current_gradient_accumulation_steps = 4
     probe._prepare_inputs, probe.compute_loss = prepared, computed
     returned = super(GRPOTrainer, probe).training_step(torch.nn.Identity(), {}, None)

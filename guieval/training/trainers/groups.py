@@ -27,13 +27,13 @@ from trl import GRPOTrainer
 from guieval.errors import UsageError
 from guieval.steps import StepKey
 from guieval.training.config import DynamicSampling
-from guieval.training.data.examples import Picture, PromptBuilder
+from guieval.training.data.examples import PromptBuilder, SizedPicture
 from guieval.training.trainers.answers import Answers
 from guieval.training.trainers.behaviour import check_behaviour
 from guieval.training.trainers.dealing import dealt, divided, micro_batches, rows_each
 from guieval.training.trainers.likelihoods import Likelihoods
-from guieval.training.trainers.pictures import Pictures
-from guieval.training.trainers.rows import Row, packed
+from guieval.training.trainers.pictures import BatchPictures
+from guieval.training.trainers.rows import CompletedPrompt, packed
 from guieval.training.trainers.sampler import EpochSampler
 
 INDEX = "index"
@@ -47,23 +47,23 @@ CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True)
-class Group:
+class TaskGroup:
     """All rollouts of one task in one draw: whether they differ enough, and the rows of this process's rollouts."""
 
     kept: bool
-    rows: tuple[Row, ...]
+    rows: tuple[CompletedPrompt, ...]
 
 
 @dataclass(frozen=True)
 class Batch:
     """The rows of this process in one generation batch, by chunk, and what all processes train on together."""
 
-    chunks: list[list[Row]]
+    chunks: list[list[CompletedPrompt]]
     trained: int
     tokens: int
 
 
-KEPT = [Batch, Row, Picture, type(Path())]
+KEPT = [Batch, CompletedPrompt, SizedPicture, type(Path())]
 """What a checkpoint's rows are made of beside tensors; nothing else is loaded, so a checkpoint of others runs no code."""
 
 
@@ -96,12 +96,12 @@ class GroupTrainer(GRPOTrainer):
         self._generated = (-1, 0)  # optimiser step, and number of batches since
         self._buffer: Batch | None = None
         self._resumed: Path | None = None
-        self._pictures = Pictures(self.processing_class, prompts.image)
+        self._pictures = BatchPictures(self.processing_class, prompts.image)
         self._answers = Answers(self, prompts, self._pictures)
         self._likelihoods = Likelihoods(self, self._pictures)
 
     @abstractmethod
-    def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
+    def _groups(self, indices: Sequence[int], first: int) -> list[TaskGroup]:
         """Generate and score rollouts of this process: ``indices`` of tasks, one per rollout, maybe none.
 
         ``first`` is the position of the first one among the rollouts of all processes; consecutive ``num_generations``
@@ -172,7 +172,7 @@ class GroupTrainer(GRPOTrainer):
             self._step_time = 0.0
         return loss
 
-    def _passes(self, model: Any, batch: Batch, rows: Sequence[Row]) -> Any:
+    def _passes(self, model: Any, batch: Batch, rows: Sequence[CompletedPrompt]) -> Any:
         """TRL's loss of a chunk in micro-batches: each has the chunk's normaliser, so the gradients add up to the chunk's."""
         parts = micro_batches(len(rows), self.args.per_device_train_batch_size)
         accumulated: int = self.current_gradient_accumulation_steps
@@ -202,7 +202,7 @@ class GroupTrainer(GRPOTrainer):
     def _prepare_inputs(self, inputs: Any) -> Any:
         return super(GRPOTrainer, self)._prepare_inputs(inputs)
 
-    def _packed(self, batch: Batch, rows: Sequence[Row], parts: int) -> dict[str, Any]:
+    def _packed(self, batch: Batch, rows: Sequence[CompletedPrompt], parts: int) -> dict[str, Any]:
         inputs = packed(rows, pad=self._tokenizer.pad_token_id, pictures=self._pictures)
         inputs["num_items_in_batch"] = torch.tensor(batch.tokens / parts)
         if self.loss_type in MEAN_OVER_ROWS:
@@ -223,7 +223,7 @@ class GroupTrainer(GRPOTrainer):
         dice = self._dice()
         rows = [row for group in self._drawn([row[INDEX] for row in inputs], dice) for row in group.rows]
         rows = [row for row in rows if row.counts and len(row.prompt) <= self._longest]
-        everywhere: list[Row] = gather_object(rows)
+        everywhere: list[CompletedPrompt] = gather_object(rows)
         self._log_tallies()
         dice.shuffle(everywhere)
         world, chunks = self.accelerator.num_processes, self.args.steps_per_generation
@@ -266,7 +266,7 @@ class GroupTrainer(GRPOTrainer):
         self._generated = (step, before[1] + 1 if before[0] == step else 0)
         return random.Random("/".join(map(str, (self.args.seed, *self._generated))))
 
-    def _drawn(self, indices: Sequence[int], dice: random.Random) -> list[Group]:
+    def _drawn(self, indices: Sequence[int], dice: random.Random) -> list[TaskGroup]:
         """The groups of TRL's batch that are kept, and as many others as are missing, if there are enough within the limit."""
         world, rank, size = self.accelerator.num_processes, self.accelerator.process_index, self.num_generations
         everywhere: list[int] = gather_object(list(indices))
@@ -274,7 +274,7 @@ class GroupTrainer(GRPOTrainer):
         most = wanted if self._sampling is None else wanted * self._sampling.most_draws
         seen = set(everywhere)
         first, drawn = rank * len(indices), 0
-        kept: list[Group] = []
+        kept: list[TaskGroup] = []
         while True:
             groups = self._groups(indices, first)
             drawn += len(groups)

@@ -13,8 +13,8 @@ from accelerate.utils import gather_object
 from guieval.rewards.adapters.rows import metrics
 from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.training.data.examples import Example
-from guieval.training.trainers.answers import Answer
-from guieval.training.trainers.groups import Group, GroupTrainer
+from guieval.training.trainers.answers import SampledResponse
+from guieval.training.trainers.groups import GroupTrainer, TaskGroup
 
 EPSILON = 1e-4
 """Added to the standard deviation that rewards are divided by, as in TRL."""
@@ -31,7 +31,7 @@ class StepGRPOTrainer(GroupTrainer):
         self._scorer = scorer
         super().__init__(**named)
 
-    def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
+    def _groups(self, indices: Sequence[int], first: int) -> list[TaskGroup]:
         examples = [self._example(index) for index in indices]
         model = self._prompts.model
         answers = self._answers([model.prepare_input(example.task, example.history) for example in examples])
@@ -56,10 +56,12 @@ class StepGRPOTrainer(GroupTrainer):
                 else replace(answers[place - first].row, counts=False)
                 for place in here
             )
-            groups.append(Group(len(measured) > 1 and pstdev(measured) > eta, rows))
+            groups.append(TaskGroup(len(measured) > 1 and pstdev(measured) > eta, rows))
         return groups
 
-    def _log(self, scored: Sequence[ScoredResponse], answers: Sequence[Answer], rewards: Sequence[float | None]) -> None:
+    def _log(
+        self, scored: Sequence[ScoredResponse], answers: Sequence[SampledResponse], rewards: Sequence[float | None]
+    ) -> None:
         size = self.num_generations
         spreads = [deviation(rewards[start : start + size]) for start in range(0, len(rewards), size)]
         logged: defaultdict[str, list[float]] = defaultdict(list)

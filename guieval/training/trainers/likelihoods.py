@@ -14,8 +14,8 @@ from trl.trainer.utils import use_adapter
 from guieval.training.trainers.answers import SAMPLED
 from guieval.training.trainers.correction import divergence, importance_ratio, log_difference
 from guieval.training.trainers.dealing import micro_batches
-from guieval.training.trainers.pictures import Pictures
-from guieval.training.trainers.rows import TYPES, Row, packed
+from guieval.training.trainers.pictures import BatchPictures
+from guieval.training.trainers.rows import TYPES, CompletedPrompt, packed
 
 OLD, REFERENCE, RATIO = "old_per_token_logps", "ref_per_token_logps", "importance_sampling_ratio"
 
@@ -23,11 +23,11 @@ OLD, REFERENCE, RATIO = "old_per_token_logps", "ref_per_token_logps", "importanc
 class Likelihoods:
     """Adds log-probabilities to rows, computed in micro-batches; all processes must call it with equally many rows."""
 
-    def __init__(self, trainer: Any, pictures: Pictures) -> None:
+    def __init__(self, trainer: Any, pictures: BatchPictures) -> None:
         self._trainer = trainer
         self._pictures = pictures
 
-    def added(self, rows: Sequence[Row]) -> list[Row]:
+    def added(self, rows: Sequence[CompletedPrompt]) -> list[CompletedPrompt]:
         """The rows with the log-probabilities that the loss needs; metrics about the sampler are added to TRL's log."""
         trainer = self._trainer
         # TRL's condition: old log-probabilities are needed for rows that are used after the weights have changed
@@ -35,7 +35,7 @@ class Likelihoods:
         corrected = trainer.use_vllm and trainer.vllm_importance_sampling_correction
         if not (changed or corrected or trainer.beta):
             return list(rows)
-        made: list[Row] = []
+        made: list[CompletedPrompt] = []
         with torch.no_grad(), disable_gradient_checkpointing(trainer.model, trainer.args.gradient_checkpointing_kwargs):
             for part in micro_batches(len(rows), trainer.args.per_device_train_batch_size):
                 few = rows[part.start : part.stop]
@@ -95,7 +95,7 @@ class Likelihoods:
         return ratio
 
 
-def _of_row(tokens: Mapping[str, Tensor], place: int, row: Row) -> dict[str, Tensor]:
+def _of_row(tokens: Mapping[str, Tensor], place: int, row: CompletedPrompt) -> dict[str, Tensor]:
     """The row's part of (rows, longest completion) or (rows, 1), on the CPU."""
     return {
         name: (value[place, : len(row.completion)] if value.shape[1] > 1 else value[place]).float().cpu()

@@ -27,9 +27,9 @@ from guieval.steps import OnlineTask
 from guieval.training.acting import OnlineRollout, Stage
 from guieval.training.config import JudgeReward
 from guieval.training.data.environment_tasks import SCREENS
-from guieval.training.trainers.groups import CHECKPOINT, Batch, Group, GroupTrainer
+from guieval.training.trainers.groups import CHECKPOINT, Batch, GroupTrainer, TaskGroup
 from guieval.training.trainers.grpo import deviation
-from guieval.training.trainers.rows import Row
+from guieval.training.trainers.rows import CompletedPrompt
 
 
 class OnlineTrainer(GroupTrainer):
@@ -59,7 +59,7 @@ class OnlineTrainer(GroupTrainer):
         self._evaluator = ActionEvaluator(get_protocol(PROTOCOL))
         super().__init__(**named)
 
-    def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
+    def _groups(self, indices: Sequence[int], first: int) -> list[TaskGroup]:
         size = self.num_generations
         seeds = [self._seed((first + place) // size) for place in range(len(indices))]
         rollouts = [OnlineRollout(*self._task(index), seed) for index, seed in zip(indices, seeds, strict=True)]
@@ -81,12 +81,12 @@ class OnlineTrainer(GroupTrainer):
         for start in range(0, len(everywhere), size):
             members = [each for each in everywhere[start : start + size] if each is not None]
             here = range(max(start, first), min(start + size, first + len(rollouts)))
-            rows: list[Row] = [
+            rows: list[CompletedPrompt] = [
                 replace(row, advantage=value)
                 for place in here
                 for row, value in zip(rollouts[place - first].payloads if values[place] else [], values[place], strict=True)
             ]
-            groups.append(Group(len(members) > 1 and keep_group(members, eta, self._settings), tuple(rows)))
+            groups.append(TaskGroup(len(members) > 1 and keep_group(members, eta, self._settings), tuple(rows)))
         return groups
 
     def _trajectory(self, group: int, rollout: OnlineRollout) -> Trajectory | None:

@@ -10,35 +10,35 @@ import torch
 from torch import Tensor
 
 from guieval.errors import UsageError
-from guieval.training.data.examples import Picture
+from guieval.training.data.examples import SizedPicture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 KEPT_BYTES = 4 << 30
 """Memory for processed screenshots in each process; others are read again when a micro-batch needs them."""
-BLANK = Picture(None, "", (32, 32), None)
+BLANK = SizedPicture(None, "", (32, 32), None)
 """The smallest picture: a row without one would skip the vision tower, and other processes would wait for it."""
 
 
-class Pictures:
+class BatchPictures:
     """Reads and processes the screenshots of micro-batches, and keeps the latest ones."""
 
-    def __init__(self, processor: Any, read: Callable[[Picture], Image], kept_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, processor: Any, read: Callable[[SizedPicture], Image], kept_bytes: int = KEPT_BYTES) -> None:
         self._processor = processor
         self._read = read
         self._most = kept_bytes
         self._bytes = 0
-        self._kept: OrderedDict[Picture, tuple[Tensor, Tensor]] = OrderedDict()
+        self._kept: OrderedDict[SizedPicture, tuple[Tensor, Tensor]] = OrderedDict()
 
-    def image(self, picture: Picture) -> Image:
+    def image(self, picture: SizedPicture) -> Image:
         if picture == BLANK:
             from PIL import Image
 
             return Image.new("RGB", BLANK.size)
         return self._read(picture)
 
-    def patches(self, picture: Picture) -> tuple[Tensor, Tensor]:
+    def patches(self, picture: SizedPicture) -> tuple[Tensor, Tensor]:
         """(patches, values) and the grid (1, 3) of a screenshot. Raises :class:`UsageError` for an unsupported family."""
         if picture in self._kept:
             self._kept.move_to_end(picture)
@@ -59,7 +59,7 @@ class Pictures:
         self._kept.clear()
         self._bytes = 0
 
-    def batch(self, rows: Sequence[Sequence[Picture]]) -> dict[str, Any]:
+    def batch(self, rows: Sequence[Sequence[SizedPicture]]) -> dict[str, Any]:
         """TRL's image fields of a micro-batch, empty if no row has a picture."""
         made = [self.patches(picture) for row in rows for picture in row]
         if not made:

@@ -15,14 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from guieval.training.data.examples import Picture
-from guieval.training.trainers.pictures import Pictures
+from guieval.training.data.examples import SizedPicture
+from guieval.training.trainers.pictures import BatchPictures
 
 TYPES = ("token_type_ids", "mm_token_type_ids")
 
 
 @dataclass(frozen=True)
-class Row:
+class CompletedPrompt:
     """One prompt with its completion.
 
     ``prompt`` (p,) and ``completion`` (c,) are token numbers without padding. ``types`` are (p,) by TRL's field name.
@@ -33,7 +33,7 @@ class Row:
     prompt: Tensor
     completion: Tensor
     advantage: float = 0.0
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[SizedPicture, ...] = ()
     types: Mapping[str, Tensor] = field(default_factory=dict)
     tokens: Mapping[str, Tensor] = field(default_factory=dict)
     counts: bool = True
@@ -42,7 +42,7 @@ class Row:
         return len(self.prompt) + len(self.completion)
 
 
-def packed(rows: Sequence[Row], *, pad: int, pictures: Pictures) -> dict[str, Any]:
+def packed(rows: Sequence[CompletedPrompt], *, pad: int, pictures: BatchPictures) -> dict[str, Any]:
     """A micro-batch of at least one row, on the CPU, without ``num_items_in_batch``, which is over all processes."""
     prompts = _padded([row.prompt for row in rows], pad, left=True)
     completions = _padded([row.completion for row in rows], pad, left=False)

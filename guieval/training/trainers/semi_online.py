@@ -19,8 +19,8 @@ from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages
 from guieval.rewards.response import ResponseScorer
 from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
 from guieval.steps import Episode, StepTaskModel
-from guieval.training.trainers.groups import Group, GroupTrainer
-from guieval.training.trainers.rows import Row
+from guieval.training.trainers.groups import GroupTrainer, TaskGroup
+from guieval.training.trainers.rows import CompletedPrompt
 
 
 class SemiOnlineTrainer(GroupTrainer):
@@ -48,7 +48,7 @@ class SemiOnlineTrainer(GroupTrainer):
         self._thoughts = thoughts
         super().__init__(**named)
 
-    def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
+    def _groups(self, indices: Sequence[int], first: int) -> list[TaskGroup]:
         rollouts = [
             SemiOnlineRollout(episode, self._policy, counted=counted) for episode, counted in map(self._episode, indices)
         ]
@@ -72,7 +72,7 @@ class SemiOnlineTrainer(GroupTrainer):
                 for step, value in zip(rollouts[place - first].steps, worth[place], strict=True)
             ]
             eta = 0.0 if self._sampling is None else self._sampling.eta
-            groups.append(Group(keep_group(members, eta, self._settings), tuple(rows)))
+            groups.append(TaskGroup(keep_group(members, eta, self._settings), tuple(rows)))
         return groups
 
     def _roll_out(self, rollouts: Sequence[SemiOnlineRollout]) -> None:
@@ -116,7 +116,7 @@ class SemiOnlineTrainer(GroupTrainer):
         )
 
 
-def _worth(step: RolloutStep, advantage: float) -> Row:
-    row: Row = step.payload
+def _worth(step: RolloutStep, advantage: float) -> CompletedPrompt:
+    row: CompletedPrompt = step.payload
     failed = step.sample.outcome.verdict == "infrastructure_failure"
     return replace(row, advantage=advantage, counts=row.counts and not failed)

@@ -31,11 +31,11 @@ from guieval.training.data.examples import PromptBuilder, images_of
 from guieval.training.data.thoughts import ServedThoughts, read_thoughts_file
 from guieval.training.reward_watch import RewardWatch, Sum
 from guieval.training.verl.records import RowRecord
-from guieval.training.verl.rows import Place, read_place
+from guieval.training.verl.rows import RowTask, read_place
 from guieval.training.verl.settings import GROUP, VerlSettings, read_settings
 
 
-class Answer(NamedTuple):
+class LoopResponse(NamedTuple):
     """A reply, and verl's output for it."""
 
     text: str
@@ -54,7 +54,7 @@ class PolicyLoop(AgentLoopBase):
         self._settings = read_settings(self.config)
         self._model = _adapter(self._settings.model_dump_json())
 
-    async def _ask(self, prompts: PromptBuilder, sampling: dict[str, Any], request: str, prepared: ModelInput) -> Answer:
+    async def _ask(self, prompts: PromptBuilder, sampling: dict[str, Any], request: str, prepared: ModelInput) -> LoopResponse:
         """The policy's sampled answer. All prompts of a session go to one server, which has their prefix in its cache."""
         self._check_template(prepared)
         running = asyncio.get_running_loop()
@@ -97,7 +97,7 @@ class PolicyLoop(AgentLoopBase):
             extra_fields={**generated.extra_fields, "turn_scores": [], "tool_rewards": []},
         )
         skip = bool(self._model.config.scaffold.sampling.get("skip_special_tokens", True))
-        return Answer(self.tokenizer.decode(generated.token_ids[:most], skip_special_tokens=skip), output)
+        return LoopResponse(self.tokenizer.decode(generated.token_ids[:most], skip_special_tokens=skip), output)
 
     def _check_template(self, prepared: ModelInput) -> None:
         """verl gives all prompts the same ``data.apply_chat_template_kwargs``; check that they are the model's."""
@@ -137,11 +137,11 @@ class GuiLoop(PolicyLoop):
             return await self._one_step(asking, place, place.step)
         return await self._episode(asking, place, str(row.get("uid")), int(row.get("session_id") or 0))
 
-    async def _one_step(self, asking: Any, place: Place, step: int) -> AgentLoopOutput:
+    async def _one_step(self, asking: Any, place: RowTask, step: int) -> AgentLoopOutput:
         past = reference_history(place.episode.steps[:step]) if self._settings.history == "reference" else ()
         task = place.episode.steps[step]
         try:
-            answer: Answer = await asking(self._model.prepare_input(task, past))
+            answer: LoopResponse = await asking(self._model.prepare_input(task, past))
         except TooLong as error:
             raise UsageError(f"step {task.key}: {error}") from None
         scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
@@ -149,7 +149,7 @@ class GuiLoop(PolicyLoop):
         answer.output.extra_fields["reward_extra_info"] = {"score": scored.reward.total, **metrics(scored)}
         return answer.output
 
-    async def _episode(self, asking: Any, place: Place, uid: str, session: int) -> list[AgentLoopOutput]:
+    async def _episode(self, asking: Any, place: RowTask, uid: str, session: int) -> list[AgentLoopOutput]:
         policy = NO_PATCH if place.validation else self._settings.rollout.policy()
         rollout = SemiOnlineRollout(place.episode, policy, counted=place.counted)
         watched: list[Mapping[str, Sum]] = []
@@ -160,7 +160,7 @@ class GuiLoop(PolicyLoop):
                 if rollout.state == "patch":
                     rollout.patch(await self._thought(asking, task, past, place.root))
                     continue
-                answer: Answer = await asking(self._model.prepare_input(task, past))
+                answer: LoopResponse = await asking(self._model.prepare_input(task, past))
                 scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
                 rollout.tell(scored.sample, reward=scored.reward.total, payload=answer.output)
                 watched.append(self._watched(place, task, scored))
@@ -177,7 +177,7 @@ class GuiLoop(PolicyLoop):
         _score(outputs[-1], rollout, len(place.counted), cut=cut)
         return outputs
 
-    def _watched(self, place: Place, task: StepTaskModel, scored: ScoredResponse) -> Mapping[str, Sum]:
+    def _watched(self, place: RowTask, task: StepTaskModel, scored: ScoredResponse) -> Mapping[str, Sum]:
         """The sums of one reply for the watch over the reward, which the trainer adds up."""
         if self._settings.reward_watch is None or place.validation:
             return {}
@@ -190,7 +190,7 @@ class GuiLoop(PolicyLoop):
         """The thought of a patch, the policy's own or another model's; it is not trained on."""
         if self._settings.rollout.patch == "off-policy":
             return await _off_policy(self._settings.rollout.model_dump_json())(task, root)
-        answer: Answer = await asking(on_policy_input(self._model, task, past))
+        answer: LoopResponse = await asking(on_policy_input(self._model, task, past))
         return read_thought(answer.text, model=self._model, task=task)
 
 

@@ -26,7 +26,7 @@ from guieval.training.verl.settings import GROUP, TASKS
 EPISODES, ROWS = "episodes.jsonl", "rows.jsonl"
 
 
-class Place(NamedTuple):
+class RowTask(NamedTuple):
     """The task that a row's ``extra_info`` names.
 
     ``counted`` are the indices of the steps that count. ``step`` is the step to answer with reference history, ``None`` for a
@@ -158,7 +158,7 @@ def _row(bench: str, instruction: str, place: dict[str, Any], truth: str, loop: 
     }
 
 
-def read_place(extra_info: Any) -> Place:
+def read_place(extra_info: Any) -> RowTask:
     """The task that a row names; :class:`UsageError` if it names none, or its episode does not exist."""
     try:
         file, offset, step = str(extra_info["episodes"]), int(extra_info["offset"]), int(extra_info["step"])
@@ -169,7 +169,7 @@ def read_place(extra_info: Any) -> Place:
         raise UsageError(
             "a row of the training data does not name its episode: write the rows with `python -m guieval.training.verl rows`"
         ) from None
-    return Place(_episode(file, offset), root, counted, None if step < 0 else step, validation, protocol)
+    return RowTask(_episode(file, offset), root, counted, None if step < 0 else step, validation, protocol)
 
 
 def read_online_place(extra_info: Any) -> OnlinePlace:

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from guieval.errors import UsageError
 from guieval.rewards.advantages import AdvantageSettings
+from guieval.settings import Group
 from guieval.training.config import (
     AdapterSettings,
     DynamicSampling,
@@ -18,7 +19,6 @@ from guieval.training.config import (
     RewardSettings,
     RewardWatchSettings,
     RolloutSettings,
-    Settings,
     setting_error,
 )
 
@@ -28,7 +28,7 @@ TASKS = "guieval_online"
 """The name of the agent loop of tasks in an environment."""
 
 
-class EnvironmentSettings(Settings):
+class EnvironmentSettings(Group):
     """The environments of a training on tasks written by ``rows --online``."""
 
     devices: int = Field(8, ge=1, le=1024, description="open at once in each of verl's agent workers")

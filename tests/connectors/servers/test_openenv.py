@@ -21,8 +21,8 @@ import guieval
 from guieval.actions import Click, ExecutableAction, Point, Stop, executable
 from guieval.conformance.environments import check_environment
 from guieval.connectors.servers.openenv import OpenEnv
-from guieval.connectors.servers.openenv_server import Server
-from guieval.connectors.servers.openenv_session import Session
+from guieval.connectors.servers.openenv_server import EnvironmentServer
+from guieval.connectors.servers.openenv_session import EnvironmentSession
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask, Observation
 from guieval.playground.environments.phone import PhoneEnvironment
@@ -39,12 +39,12 @@ from tests.waiting import PATIENCE
 CLICK = {"type": "CLICK", "point": [500, 500]}
 
 
-def session(environment: PhoneEnvironment | None = None, timeout: float = 30.0) -> Session:
+def session(environment: PhoneEnvironment | None = None, timeout: float = 30.0) -> EnvironmentSession:
     environment = environment or PhoneEnvironment(episodes=3)
-    return Session(environment, environment.tasks(), timeout)
+    return EnvironmentSession(environment, environment.tasks(), timeout)
 
 
-def talk(speaker: Session, *messages: Any) -> list[Any]:
+def talk(speaker: EnvironmentSession, *messages: Any) -> list[Any]:
     """The answers to messages, given as objects or as text."""
 
     async def printed() -> list[Any]:
@@ -164,7 +164,7 @@ def test_a_broken_device_is_replaced_by_a_reset(frail: type[Frail], hangs: bool,
 
 
 def served(environment: PhoneEnvironment, **options: Any) -> InThread:
-    return InThread(Server(environment, **options).app())
+    return InThread(EnvironmentServer(environment, **options).app())
 
 
 @pytest.mark.parametrize("number", [0, 3, 7])

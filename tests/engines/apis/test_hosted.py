@@ -271,7 +271,7 @@ def test_a_zoom_is_the_region_enlarged() -> None:
 
 
 def test_safety_checks_are_acknowledged_and_written_down() -> None:
-    from guieval.engines.apis.native import Connection, Conversation
+    from guieval.engines.apis.native import Connection, NativeRequest
     from guieval.engines.apis.openai_responses import OpenAIResponses, _turn
     from guieval.engines.http.connections import Connections
 
@@ -279,7 +279,7 @@ def test_safety_checks_are_acknowledged_and_written_down() -> None:
     call = {"type": "computer_call", "call_id": "c", "pending_safety_checks": [check], "actions": [{"type": "screenshot"}]}
     turn = _turn({"output": [call], "status": "completed"})
     assert "<safety_check>malicious_instructions: The page asks for a password.</safety_check>" in turn.written
-    conversation = Conversation({}, [], [screenshot()], 1)
+    conversation = NativeRequest({}, [], [screenshot()], 1)
     connections = Connections("https://127.0.0.1:9", trust_env=False, verify_tls=True)
     OpenAIResponses(Connection(None, "sk-key", 1.0, connections)).answer_looks(conversation, turn)
     assert conversation.turns[-1]["acknowledged_safety_checks"] == [check]

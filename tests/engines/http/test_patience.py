@@ -14,7 +14,7 @@ from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.http.connections import Connections
 from guieval.engines.http.patience import Patience
-from guieval.engines.http.routing import Router, Server
+from guieval.engines.http.routing import RoutedServer, Router
 from guieval.errors import EngineError, FatalEngineError, ServersAway
 from guieval.models import Response
 from tests.engines.asking import Clock, Small, engine_for, in_a_loop, make_request, make_task
@@ -134,9 +134,9 @@ async def test_a_request_that_takes_the_server_down_each_time_is_given_up() -> N
 @in_a_loop
 async def test_an_answer_between_outages_restarts_the_patience_and_a_probe_does_not(caplog: pytest.LogCaptureFixture) -> None:
     clock, back = Clock(), 0.0
-    server = Server(Connections("http://a/v1", trust_env=False, verify_tls=True))
+    server = RoutedServer(Connections("http://a/v1", trust_env=False, verify_tls=True))
 
-    async def is_there(server: Server) -> bool:
+    async def is_there(server: RoutedServer) -> bool:
         return clock.now >= back
 
     router = Router([server], is_there, backoff=0.1, max_backoff=1.0, clock=clock)

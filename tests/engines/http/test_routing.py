@@ -15,8 +15,8 @@ import pytest
 
 from guieval.engines import describe_endpoint
 from guieval.engines.http.chat_completions import OpenAIEngine
-from guieval.engines.http.connections import Answer, Connections
-from guieval.engines.http.routing import HOMES, Router, Server
+from guieval.engines.http.connections import Connections, HttpResponse
+from guieval.engines.http.routing import HOMES, RoutedServer, Router
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Request, Response
 from guieval.playground.mock_server import MockServer, MockSettings
@@ -38,24 +38,24 @@ class Routed:
         self.clock = Clock()
         self.well: dict[str, bool] = dict.fromkeys(names, True)
         self.checks: list[str] = []
-        servers = [Server(Connections(name, trust_env=False, verify_tls=True)) for name in names]
+        servers = [RoutedServer(Connections(name, trust_env=False, verify_tls=True)) for name in names]
         self.router = Router(servers, self._check, backoff=1.0, max_backoff=8.0, clock=self.clock)
         self.servers = {server.url: server for server in servers}
 
-    async def _check(self, server: Server) -> bool:
+    async def _check(self, server: RoutedServer) -> bool:
         self.checks.append(server.url)
         return self.well[server.url]
 
-    def send(self, key: str | None = None, avoid: Server | None = None) -> Server:
+    def send(self, key: str | None = None, avoid: RoutedServer | None = None) -> RoutedServer:
         server = self.router.pick(key, avoid=avoid)
         self.router.sent(server)
         return server
 
-    def answer(self, server: Server, seconds: float = 1.0) -> None:
+    def answer(self, server: RoutedServer, seconds: float = 1.0) -> None:
         self.router.answered(server, seconds, None)
         self.router.over(server)
 
-    def fail(self, server: Server, *, gone: bool = False, busy: bool = False) -> None:
+    def fail(self, server: RoutedServer, *, gone: bool = False, busy: bool = False) -> None:
         self.router.failed(server, gone=gone, busy=busy)
         self.router.over(server)
 
@@ -316,12 +316,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> defaultdict[str, Counter[str]]:
     seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
     draw = random.Random(8)
 
-    async def answer(connections: Connections, method: str, url: str, headers: Mapping[str, str], *more: Any) -> Answer:
+    async def answer(connections: Connections, method: str, url: str, headers: Mapping[str, str], *more: Any) -> HttpResponse:
         if method == "GET":
-            return Answer(200, {}, b"{}")
+            return HttpResponse(200, {}, b"{}")
         seen[headers["X-Request-Id"].split("|")[2]][connections.url] += 1
         await asyncio.sleep(SECONDS[connections.url] * draw.lognormvariate(-0.18, 0.6))
-        return Answer(200, {}, b'{"choices": [{"message": {"content": "the answer"}}]}')
+        return HttpResponse(200, {}, b'{"choices": [{"message": {"content": "the answer"}}]}')
 
     monkeypatch.setattr(Connections, "exchange", answer)
     return seen

@@ -28,7 +28,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The run that these judgements make; the package is not asked for them."""
     (tmp_path / "agent" / "1").mkdir(parents=True)
     (tmp_path / "agent" / "1" / "agent_response.json").write_text("{}")
-    monkeypatch.setattr(judge.Judge, "rows", lambda self, folder: iter(ROWS))
+    monkeypatch.setattr(judge.WebArenaJudge, "rows", lambda self, folder: iter(ROWS))
     return import_predictions(tmp_path / "agent", tmp_path / "run").directory
 
 

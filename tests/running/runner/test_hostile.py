@@ -22,7 +22,7 @@ from guieval.models import Engine, ImageRef, ModelConfig, ModelInput, Request
 from guieval.registry import load_model
 from guieval.running.engine_choice import GIVE_UP_AFTER
 from guieval.running.outcome import RunOutcome
-from guieval.running.progress.counts import Progress
+from guieval.running.progress.counts import RunProgress
 from guieval.running.runner.runner import Runner
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Episode
@@ -310,7 +310,7 @@ def test_a_signal_before_the_first_step_stops_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("turns", [100, 0])  # without any it never gives way, as a replay does
 def test_a_signal_between_steps_keeps_every_answer(tmp_path: Path, turns: int) -> None:
-    def see(progress: Progress) -> None:
+    def see(progress: RunProgress) -> None:
         if progress.done == 5:
             os.kill(os.getpid(), signal.SIGTERM)
 

@@ -11,7 +11,7 @@ import pytest
 from guieval.errors import UsageError
 from guieval.steps import StepRecord
 from guieval.studies.data_selection.candidates import Candidate, read_candidates
-from guieval.studies.data_selection.stages import Quota, Recipe, Source, curate, get_preset, read_quota
+from guieval.studies.data_selection.stages import LabelledPart, Quota, Recipe, curate, get_preset, read_quota
 from tests.made_runs import record, write_run
 from tests.rows import every_row
 from tests.studies.data_selection import made_answers as made
@@ -148,7 +148,7 @@ def test_each_stage_can_be_left_out(steps: list[Candidate]) -> None:
 
 
 def test_other_actions_can_be_kept_to_so_many_drawn_episodes(steps: list[Candidate]) -> None:
-    recipe = Recipe(stages=("quality",), others=(Source("androidcontrol"),), other_episodes=3)
+    recipe = Recipe(stages=("quality",), others=(LabelledPart("androidcontrol"),), other_episodes=3)
     drawn = {each.step.key.episode_id for each in curate(steps, recipe).chosen if each.step.type != "CLICK"}
     more = curate(steps, replace(recipe, other_episodes=6))
     assert len(drawn) == 3

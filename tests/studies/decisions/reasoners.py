@@ -12,7 +12,7 @@ from guieval.actions import Action, Click, Point, Press, Wait, action_from_json
 from guieval.data.benchmark import ABCBenchmark
 from guieval.models import ABCModel
 from guieval.playground.mock_server import MockServer, MockSettings
-from guieval.playground.mock_server.app import Answer, Tag
+from guieval.playground.mock_server.app import PolicyResponse, Tag
 from guieval.registry import load_model
 from guieval.steps import StepKey, StepTaskModel
 
@@ -71,13 +71,13 @@ def reasoner(name: str, benchmark: ABCBenchmark, plan: Plan) -> MockServer:
     model = load_model(name)
     tasks = {task.key: task for episode in benchmark for task in episode.steps}
 
-    def answer(tag: Tag, body: bytes) -> Answer:
+    def answer(tag: Tag, body: bytes) -> PolicyResponse:
         assert tag.key is not None
         task = tasks[tag.key]
         intent, action = plan(task)
         if action is None:
-            return Answer(f"<thinking>\n{'' if intent is None else thought_for(intent)}\n</thinking>\n{GARBAGE}")
-        return Answer(model.render(task, action, None if intent is None else thought_for(intent)))
+            return PolicyResponse(f"<thinking>\n{'' if intent is None else thought_for(intent)}\n</thinking>\n{GARBAGE}")
+        return PolicyResponse(model.render(task, action, None if intent is None else thought_for(intent)))
 
     return MockServer(MockSettings(served_models=(name,)), answers=answer)
 
@@ -87,16 +87,16 @@ def judge(name: str, benchmark: ABCBenchmark, faithful: float, *, silent: float 
     model = load_model(name)
     tasks: dict[StepKey, StepTaskModel] = {task.key: task for episode in benchmark for task in episode.steps}
 
-    def answer(tag: Tag, body: bytes) -> Answer:
+    def answer(tag: Tag, body: bytes) -> PolicyResponse:
         assert tag.key is not None
         begun = begun_turn(body)
         source = Random(f"{name} {tag.name}")
         intent = intent_of(begun)
         if source.random() < silent:
-            return Answer(GARBAGE)
+            return PolicyResponse(GARBAGE)
         action = shaken(intent, source, 15.0) if source.random() < faithful else elsewhere(intent)
         if action not in model.action_space:
-            return Answer(GARBAGE)
-        return Answer(continued(model, tasks[tag.key], action, begun))
+            return PolicyResponse(GARBAGE)
+        return PolicyResponse(continued(model, tasks[tag.key], action, begun))
 
     return MockServer(MockSettings(served_models=(name,)), answers=answer)

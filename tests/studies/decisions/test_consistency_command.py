@@ -27,7 +27,7 @@ from guieval.running.fixed_thoughts import read_thoughts
 from guieval.steps import StepKey, StepTaskModel
 from guieval.studies.consistency.contingency import Contingency, Stratified, summed
 from guieval.studies.consistency.human_labels import read_human_labels
-from guieval.studies.consistency.judging import Consistency, Finding, Trace
+from guieval.studies.consistency.judging import Consistency, JudgeFinding, Trace
 from guieval.studies.consistency.tables import example_table, warnings
 from guieval.studies.decisions.clustering import ClusterSettings
 from tests.command_line import CommandLine
@@ -305,7 +305,7 @@ def test_ids_that_a_spreadsheet_would_run_come_back_as_they_were(tmp_path: Path)
 
 def test_a_thought_cannot_command_the_terminal() -> None:
     thought = "I look\x1b[2J there\x07.\n\x9b31mThen\x00 I tap"
-    trace = Trace(step(Wait()), thought, None, False, (), Finding("no decision", False, "invalid action"), None)
+    trace = Trace(step(Wait()), thought, None, False, (), JudgeFinding("no decision", False, "invalid action"), None)
     found = Consistency(Path("run"), "m", "p", ClusterSettings(), (), (trace,), 0, 0)
     table = example_table(found, 1)
     shown = " ".join(" ".join(line.plain for line in rendered(table, 1000)).split())
