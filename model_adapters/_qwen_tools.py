@@ -18,7 +18,7 @@ from guieval.frames import Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ParsedResponse, fill, own_response, step_instruction
 from guieval.parsing import call_tables as calls
-from guieval.parsing import clicked, first_round, function_text, json_value, split_reasoning, tagged
+from guieval.parsing import clicked, first_round, function_calls, function_text, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel
 
 TOOL = "mobile_use"
@@ -135,6 +135,26 @@ class QwenToolsModel(ABCModel):
         # a thought that was given to the model, or that the server split off, is not in what it wrote
         apart = entry.thought and self.thinking is not False and entry.thought not in written
         return self._thinking(entry.thought or "") + written if apart else written
+
+
+class XMLToolsModel(QwenToolsModel):
+    """An adapter whose calls are in tags of their own, as Qwen3.5's chat template writes them, or in JSON."""
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        """Read a reply with a call in either form; what is thought before it may rehearse one."""
+        thought, rest = split_reasoning(first_round(text), "<tool_call>")
+        opened = rest.find("<function=")
+        if opened < 0 or OBJECT.search(rest, 0, opened):
+            return super().parse_response(task, text)
+        call = next(function_calls(rest[opened:]), None)
+        if call is None:
+            raise ParseError(f"the reply's call cannot be read: {rest[opened : opened + 80]!r}")
+        arguments: dict[str, Any] = dict(call.arguments)
+        if "action" not in arguments and "type" in arguments:  # seen of the smallest checkpoints
+            arguments["action"] = arguments.pop("type")
+        spoken, sentence = labelled(rest[:opened].removesuffix("\n").removesuffix("<tool_call>"))
+        action = self._action(task, {"name": call.name, "arguments": arguments})
+        return ParsedResponse(action, thought or spoken, sentence)
 
 
 _LABELS = re.DOTALL | re.MULTILINE | re.IGNORECASE

@@ -24,12 +24,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace, Wait
-from guieval.errors import ParseError
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, Message, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import ABCModel, ImageLimits, Message, ModelConfig, ModelInput, chat, main_instruction
 from guieval.parsing import call_tables as calls
-from guieval.parsing import first_round, function_calls, split_reasoning
 from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop
@@ -67,7 +65,7 @@ class Qwen35Options(ImageLimits):
     max_images: int = Field(3, ge=1, description="screenshots per request with the prompt for computers, the current included")
 
 
-class Qwen35(tools.QwenToolsModel):
+class Qwen35(tools.XMLToolsModel):
     """Adapter of Qwen3.5 and Qwen3.6. Options: :class:`Qwen35Options`."""
 
     options: Qwen35Options
@@ -110,22 +108,6 @@ class Qwen35(tools.QwenToolsModel):
         messages = [Message("system", (self.prompt("qwen3_5-computer-system"),)), Message("user", (main_instruction(task),))]
         turns = self.conversation(task, history, self.options.max_images)
         return ModelInput((*messages, *turns), extra=extra)
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply with a call in either form; what is thought before it may rehearse one."""
-        thought, rest = split_reasoning(first_round(text), "<tool_call>")
-        opened = rest.find("<function=")
-        if opened < 0 or tools.OBJECT.search(rest, 0, opened):
-            return super().parse_response(task, text)
-        call = next(function_calls(rest[opened:]), None)
-        if call is None:
-            raise ParseError(f"the reply's call cannot be read: {rest[opened : opened + 80]!r}")
-        arguments: dict[str, Any] = dict(call.arguments)
-        if "action" not in arguments and "type" in arguments:  # seen of the smallest checkpoints
-            arguments["action"] = arguments.pop("type")
-        spoken, sentence = tools.labelled(rest[:opened].removesuffix("\n").removesuffix("<tool_call>"))
-        action = self._action(task, {"name": call.name, "arguments": arguments})
-        return ParsedResponse(action, thought or spoken, sentence)
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:
         """The tool for computers has its own names and thousandths, also where the prompt offers the one for phones."""

@@ -15,7 +15,7 @@ query, which take the goal's place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -78,10 +78,10 @@ class UITars2(ABCModel):
     """Adapter of UI-TARS-2. Options: :class:`UITars2Options`."""
 
     options: UITars2Options
-    thought_form = "<gui_think> {thought} </gui_think>\n"
+    thought_form: ClassVar[str | None] = "<gui_think> {thought} </gui_think>\n"
     table = CALLS
     fixed_frame = PER_1000
-    pixels = 1, 2048 * 1960
+    pixels: ClassVar[tuple[int, int] | None] = 1, 2048 * 1960
     action_space = ActionSpace(
         types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
     )

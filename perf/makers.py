@@ -725,6 +725,20 @@ READERS: dict[str, Reader] = {
         "extract_coordinates_qwen35",
         _function("extract_coordinates_qwen35", call=lambda code, text: code["extract_coordinates_qwen35"](text)),
     ),
+    "groundnext": Reader(
+        "ServiceNow/GroundCUA",
+        "81136d469422bc8ecb2ebf8d2c52ca340a258cbe",
+        "eval/prompts.py",
+        "GroundCUAPrompt.extract_coordinates",
+        _method("GroundCUAPrompt", "extract_coordinates", call=lambda read, text: read(text)),
+    ),
+    "showui-grounding": Reader(
+        "showlab/ShowUI",
+        "21ed7cb24be0cc877bb8352ee34d58a9aea2c876",
+        "QUICK_START.md",
+        "ast.literal_eval",
+        lambda files, source: ast.literal_eval,
+    ),
     "cogagent": Reader(
         "THUDM/CogAgent",
         "d799e158fc19786db08d70599fa20af248be0f9d",

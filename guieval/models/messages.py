@@ -16,7 +16,8 @@ from guieval.models.response import Response
 from guieval.steps import StepTaskModel
 
 ImageForm: TypeAlias = Literal["none", "bytes", "base64", "file"]
-Role: TypeAlias = Literal["system", "user", "assistant"]
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+"""Who speaks; ``tool`` is the answer to a call, which the HTTP engine gives the id ``1``, since no call has one here."""
 
 
 LOOKS = frozenset({"screenshot", "take_screenshot", "zoom", "cursor_position", "list_apps", "open_web_browser"})

@@ -25,11 +25,11 @@ USUAL = frozenset({"enabled", "focusable", "visible"})
 def with_screen_texts(prepared: ModelInput, task: StepTaskModel, names: Sequence[str], frame: Frame) -> ModelInput:
     """The request with the step's texts after its last user's turn; :class:`DataError` if the step lacks one."""
     texts = tuple(f"{name.replace('_', ' ').capitalize()}:\n{_text(task, name, frame)}" for name in names)
-    last = max((index for index, message in enumerate(prepared.messages) if message.role == "user"), default=None)
+    last = max((index for index, message in enumerate(prepared.messages) if message.role in ("user", "tool")), default=None)
     if last is None or prepared.messages[last].parts[-len(texts) :] == texts:  # a family that calls its base's prepare_input
         return prepared
     message = prepared.messages[last]
-    told = Message("user", (*message.parts, *texts))
+    told = Message(message.role, (*message.parts, *texts))
     return replace(prepared, messages=(*prepared.messages[:last], told, *prepared.messages[last + 1 :]))
 
 

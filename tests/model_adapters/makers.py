@@ -438,6 +438,7 @@ FAMILIES = (
     Family("ui_venus_2", _grounded_2, "_venus_calls.PHONE", setting="grounding", forms=_VENUS_FORMS, part="grounding"),
     Family("cogagent", _cogagent, forms=_COGAGENT_FORMS),
     Family("gui_plus", _tool, "_qwen_tools.CALLS"),
+    Family("showui", _clicked, "_qwen_tools.CALLS", RELATIVE, setting="grounding", forms=("[0.73, 0.21]",), part="grounding"),
     *(
         Family(name, _clicked, "_qwen_tools.CALLS", setting="grounding", forms=forms)
         for name, forms in (
@@ -446,7 +447,7 @@ FAMILIES = (
             ("infigui_g1", _POINT_FORMS),
             ("gui_g2", ("[500,1760,580,1840]", "[500, 1760, 580, 1840]")),
             ("ui_ins", (_GROUNDING, f"<think>\nI see it.\n</think>\n{_GROUNDING}")),
-            ("se_gui", (_LEFT_CLICK,)),
+            *(("se_gui", (_LEFT_CLICK,)), ("groundnext", (_LEFT_CLICK,))),
             ("uground", ("(500,750)", "500, 750")),
             ("qwen2_vl", ("<|object_ref_start|>it<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|>",)),
         )
@@ -690,6 +691,9 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         **_alone(_UNENDED, "bracket missing"),
     },
     "gta1-grounding": {"CLICK without its argument there": "theirs takes two places for none"},
+    "groundnext": _alone(
+        "theirs takes the numbers of a call that is no JSON", "curly quotes", "quote dropped", "wide punctuation"
+    ),
     "ui_venus_2": {"LONG_PRESS without its argument there": _BARE, **_alone(_BARE, "bracket missing", "quote dropped")},
     "ui_venus_2-computer": _alone("theirs takes tags in any case", "other case"),
     "ui_venus_2-grounding": _alone(_UNENDED, "bracket missing"),
@@ -719,6 +723,9 @@ DIFFERENCES: dict[str, dict[str, str]] = {
 
 NO_READER: dict[str, str] = {
     **dict.fromkeys(("anthropic_computer", "gemini_computer", "openai_computer"), "its actions are fields of the makers' API"),
+    "seed": "its reader is a package that the agent imports; UI-TARS-2's functions, which it writes, have one above",
+    "kimi_k2_5": "its reader rewrites code and reads no calls",
+    "openmobile_2": "its reader is published and could not be read; vLLM's of this form is Qwen3.5's above",
     "holo3_1": "the makers publish a recipe and no reader",
     "qwen3_8": "its reader in OSWorld is published and could not be read; vLLM's of this form is Qwen3.5's above",
     **dict.fromkeys(("openai_tools", "ocr_baseline", "ocr_errant", "tiny_policy"), "prompt and format are this project's"),

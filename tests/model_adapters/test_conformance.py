@@ -18,7 +18,7 @@ from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, load_template
 from guieval.registry import adapter_class, list_adapters, list_models, load_model, model_config
-from guieval.steps import StepTaskModel
+from guieval.steps import StepTaskModel, whole_text
 from tests.checkpoints import of_each_kind, twin
 from tests.evaluation.strategies import points
 from tests.rows import every_row
@@ -255,7 +255,7 @@ def test_any_reply_is_an_action_or_a_parse_error(text: str) -> None:
     for name, model in adapters():
         for task in TASKS:
             try:
-                action = model.parse_response(task, text).action
+                action = model.parse_response(task, whole_text(text)).action
             except ParseError as error:
                 assert str(error), name
                 continue

@@ -336,13 +336,6 @@ test_scalecuas_functions_of_phones = reads(
     batch=(),
 )
 
-test_scalecuas_functions_of_computers = reads(
-    SCALE,
-    *(("scroll(clicks=-5)", scroll("up", 500_000 / 2400)), ("scroll(5)", scroll("down", 500_000 / 2400))),
-    *(("press(keys='enter')", act.Press(button="ENTER")), ("press('enter')", act.Press(button="ENTER"))),
-    wrap=written,
-)
-
 test_scalecuas_functions_beyond_the_unified_space = reads(
     SCALE,
     (f"doubleClick(x={WIDTH}, y=0)", act.DoubleClick(point=RIGHT)),
@@ -359,15 +352,6 @@ test_scalecuas_functions_beyond_the_unified_space = reads(
 def test_all_calls_of_a_reply_are_carried_out() -> None:
     parsed = SCALE.parse_response(step(), written("click(x=0.5, y=0.5)", "  write(message='a')", "fly()", "wait()"))
     assert (parsed.action, parsed.batch) == (act.Click(point=MIDDLE), (act.Click(point=MIDDLE), act.Type(text="a")))
-
-
-test_scalecuas_garbage_is_no_action = refuses(
-    (SCALE_PHONE, SCALE),
-    *("", "I click at (5, 5).", "<action>\n</action>"),
-    written("fly()"),
-    *((written("click()"), "", "CLICK"), (written("click(x=9999, y=9999)"), "", "CLICK")),
-    *(written("click(x=5, y="), written("__import__('os').system('true')"), written("scroll(clicks=0)")),
-)
 
 
 @pytest.mark.parametrize("model", [SCALE_PHONE, SCALE])

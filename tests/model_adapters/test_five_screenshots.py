@@ -64,20 +64,6 @@ test_a_place_alone_is_an_answer_to_a_grounding_query = means(
     PLUS, act.Click(point=act.Point(250.0, 400.0)), PLACE, task=GROUNDING
 )
 test_a_place_alone_is_no_step = refuses(PLUS, PLACE)
-test_gui_owls_garbage_is_no_action = refuses(
-    OWL,
-    *("", "Action: Tap it.", "<tool_call>\n</tool_call>"),
-    written(action="fly"),
-    (written(action="click", coordinate=[2530, 314]), "outside", "CLICK"),
-)
-test_gui_plus_garbage_is_no_action = refuses(
-    PLUS,
-    *("", "Action: Tap the icon.", "<tool_call>\n</tool_call>"),
-    written(action="fly"),
-    (written(action="click", coordinate=[2530, 314]), "outside", "CLICK"),
-    '<tool_call>\n{"function": "left_click", "coordinate": 250, 400]}',
-    task=GROUNDING,
-)
 
 
 def test_a_thinking_checkpoint_begins_with_its_reasoning() -> None:
@@ -124,14 +110,6 @@ test_evocuas_calls = reads(
     wrap=lambda arguments: written("computer_use", **arguments),
     thought=None,
     conclusion="Do it.",
-)
-test_evocuas_garbage_is_no_action = refuses(
-    EVO,
-    *("", "Action: Click it.", "<tool_call>\n</tool_call>"),
-    written("computer_use", action="fly"),
-    (written("computer_use", action="scroll"), "", "SCROLL"),
-    *(written("computer_use", action="scroll", pixels=0), written("computer_use", action="key", keys=[])),
-    (written("computer_use", action="left_click", coordinate=[2530, 314]), "", "CLICK"),
 )
 
 

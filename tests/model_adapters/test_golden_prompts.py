@@ -29,7 +29,7 @@ from tests.rows import every_row
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = os.environ.get("GUIEVAL_WRITE_GOLDEN") == "1"
 EVALUATOR = ActionEvaluator("guievalkit")
-SURFACES = tuple(f"ui-venus-2-9b ui-venus-2-{surface}-official" for surface in ("computer", "browser"))
+SURFACES = (*(f"ui-venus-2-9b ui-venus-2-{on}-official" for on in ("computer", "browser")), "showui-2b showui-web-default")
 """Checkpoints with scaffolds whose prompts are others than the default one's."""
 LONG = 120
 """Texts above this many characters are written once a file."""

@@ -99,10 +99,11 @@ def _fields(request: Request, model: str) -> dict[str, Any]:
 
 def _message(message: Message) -> dict[str, Any]:
     texts = [part for part in message.parts if isinstance(part, str)]
+    said = {"role": message.role} | ({"tool_call_id": "1"} if message.role == "tool" else {})
     if len(texts) == len(message.parts):
-        return {"role": message.role, "content": "".join(texts)}
+        return {**said, "content": "".join(texts)}
     return {
-        "role": message.role,
+        **said,
         "content": [{"type": "text", "text": part} if isinstance(part, str) else _IMAGE for part in message.parts],
     }
 

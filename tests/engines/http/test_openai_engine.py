@@ -80,7 +80,7 @@ def test_the_body_is_json_that_states_what_was_meant(contents: list[list[str | b
     template = make_request()
     reference = ImageRef(template.task)
     messages = tuple(
-        Message("user", tuple(each if isinstance(each, str) else reference for each in parts)) for parts in contents
+        Message("tool", tuple(each if isinstance(each, str) else reference for each in parts)) for parts in contents
     )
     images = tuple(Screenshot(part, "png", (1, 1)) for parts in contents for part in parts if isinstance(part, bytes))
     body = json.loads(chat_body(Request(ModelInput(messages), images, {"temperature": 0.5}, "id", template.task), model))
@@ -88,7 +88,7 @@ def test_the_body_is_json_that_states_what_was_meant(contents: list[list[str | b
     assert body["temperature"] == 0.5
     for message, parts in zip(body["messages"], contents, strict=True):
         if all(isinstance(part, str) for part in parts):
-            assert message == {"role": "user", "content": "".join(str(part) for part in parts)}
+            assert message == {"role": "tool", "tool_call_id": "1", "content": "".join(str(part) for part in parts)}
             continue
         assert len(message["content"]) == len(parts)
         for sent, part in zip(message["content"], parts, strict=True):
