@@ -1,4 +1,4 @@
-"""``guieval consistency``: do executions do what their reasoning says, and does it matter?"""
+"""``guieval study consistency``: do executions do what their reasoning says, and does it matter?"""
 
 from __future__ import annotations
 

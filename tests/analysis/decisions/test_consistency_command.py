@@ -1,4 +1,4 @@
-"""``guieval consistency`` as it is typed: a reasoning policy on the demo benchmark, three judges, and what is really true."""
+"""``guieval study consistency`` as it is typed: a reasoning policy on the demo benchmark, three judges, and the truth."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def world(folder: Path, guieval: CommandLine) -> World:
 
 
 def report(guieval: CommandLine, world: World, *more: str | Path, judges: str = "") -> dict[str, Any]:
-    done = guieval("consistency", world.folder / "run", "--judges", judges or world.judges, "--format", "json", *more)
+    done = guieval("study", "consistency", world.folder / "run", "--judges", judges or world.judges, "--format", "json", *more)
     assert done.code == 0, done
     found: dict[str, Any] = json.loads(done.out)
     return found
@@ -141,7 +141,7 @@ def test_the_contingency_is_of_the_steps_in_the_file(world: World, guieval: Comm
 
 def test_the_tables_and_the_page(world: World, guieval: CommandLine, tmp_path: Path) -> None:
     labels, page = world.labels(tmp_path / "labels.csv"), tmp_path / "page.html"
-    given = ("consistency", world.folder / "run", "--judges", world.judges, "--labels", labels, "--examples", "9")
+    given = ("study", "consistency", world.folder / "run", "--judges", world.judges, "--labels", labels, "--examples", "9")
     done = guieval(*given, "--page", page)
     for head in ("Judges", "Against human labels", "Exact match", "relative risk", "action target", "Examples of inconsistent"):
         assert head in done.out
@@ -181,7 +181,7 @@ def test_benchmarks_are_pooled_and_each_has_its_row(world: World, guieval: Comma
     alone = report(guieval, world, judges=first)
     labels = world.labels(tmp_path / "labels.csv")
     once = report(guieval, world, "--labels", labels, judges=first)
-    given = ("consistency", study / "run", "--judges", study / "judge", "--pool", "--json")
+    given = ("study", "consistency", study / "run", "--judges", study / "judge", "--pool", "--json")
     found = json.loads(guieval(*given).out)
     whole, parts = found["contingency"], found["benchmarks"]
     assert list(parts) == ["demo", "other"] and parts["demo"] == parts["other"] == alone["contingency"]
@@ -197,7 +197,7 @@ def test_benchmarks_are_pooled_and_each_has_its_row(world: World, guieval: Comma
     twice = json.loads(guieval(*given, "--labels", labels).out)
     both, one = (each["detection"]["together"]["accuracy"]["n"] for each in (twice, once))
     assert both == 2 * one
-    assert "continued thoughts other than" in guieval.sentence(*given[:1], study / "run" / "demo", *given[2:])
+    assert "continued thoughts other than" in guieval.sentence(*given[:2], study / "run" / "demo", *given[3:])
     assert "--data is one benchmark's folder" in guieval.sentence(*given, "--data", tmp_path)
 
 
@@ -221,17 +221,17 @@ def test_undecided_steps_may_count_as_inconsistent(world: World, guieval: Comman
 
 def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path) -> None:
     run, first = world.folder / "run", world.judges.split(",")[0]
-    assert "has its own thoughts" in guieval.sentence("consistency", run, "--judges", run)
-    assert "cannot be its own judge" in guieval.sentence("consistency", first, "--judges", world.judges)
-    assert "is not a run directory" in guieval.sentence("consistency", run, "--judges", tmp_path)
-    assert "twice" in guieval.sentence("consistency", run, "--judges", f"{first},{first}/")
-    assert "names no directory" in guieval.sentence("consistency", run, "--judges", " , ")
+    assert "has its own thoughts" in guieval.sentence("study", "consistency", run, "--judges", run)
+    assert "cannot be its own judge" in guieval.sentence("study", "consistency", first, "--judges", world.judges)
+    assert "is not a run directory" in guieval.sentence("study", "consistency", run, "--judges", tmp_path)
+    assert "twice" in guieval.sentence("study", "consistency", run, "--judges", f"{first},{first}/")
+    assert "names no directory" in guieval.sentence("study", "consistency", run, "--judges", " , ")
     other = tmp_path / "other"
     other.mkdir()
     first_line, _, rest = (run / "steps.jsonl").read_text().partition("\n")
     (other / "steps.jsonl").write_text(first_line.replace("so I do this", "so I might do this") + "\n" + rest)
     (other / "manifest.json").write_text((run / "manifest.json").read_text())
-    assert "continued thoughts other than" in guieval.sentence("consistency", other, "--judges", first)
+    assert "continued thoughts other than" in guieval.sentence("study", "consistency", other, "--judges", first)
 
 
 @every_row(
@@ -243,16 +243,16 @@ def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path
     ],
 )
 def test_mistakes(world: World, guieval: CommandLine, more: tuple[str, str], message: str) -> None:
-    assert message in guieval.sentence("consistency", world.folder / "run", "--judges", world.judges, *more)
+    assert message in guieval.sentence("study", "consistency", world.folder / "run", "--judges", world.judges, *more)
 
 
 def test_labels_of_other_steps_are_reported(world: World, guieval: CommandLine, tmp_path: Path) -> None:
     some = world.labels(tmp_path / "some.csv", of=list(world.truth)[:2])
     some.write_text(some.read_text() + ",nowhere,3,yes\n")
-    done = guieval("consistency", world.folder / "run", "--judges", world.judges, "--labels", some)
+    done = guieval("study", "consistency", world.folder / "run", "--judges", world.judges, "--labels", some)
     assert "1 human labels are of steps that are not judged here" in done.out
     (tmp_path / "none.csv").write_text("episode_id,step_index,consistent\nnowhere,3,yes\n")
-    given = ("consistency", world.folder / "run", "--judges", world.judges, "--labels", tmp_path / "none.csv")
+    given = ("study", "consistency", world.folder / "run", "--judges", world.judges, "--labels", tmp_path / "none.csv")
     assert "none of the labels" in guieval.sentence(*given)
 
 
