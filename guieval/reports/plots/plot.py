@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from guieval.analysis.trained import points, trained_models, training_folders
-from guieval.analysis.training_curves import training_curves
 from guieval.data.doctor.counts import counted
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, harmless, known_name, nearest
@@ -41,6 +39,8 @@ from guieval.reports.plots.training import training
 from guieval.running.costs import COSTED_STEPS, Price, mean_spending, price_of_run, read_prices, spending
 from guieval.scoring.matrix import ALL, judge_run
 from guieval.settings.given import AnyPath, OneOrMore, Paths, every, every_path, one_path
+from guieval.studies.trained import points, trained_models, training_folders
+from guieval.studies.training_curves import training_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

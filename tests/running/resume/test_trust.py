@@ -12,10 +12,10 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.journal import STEPS
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
 from guieval.running.config import parse
 from guieval.running.resume.trust import reaches, remember, resumed
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
@@ -81,7 +81,7 @@ def test_no_command_runs_the_adapter_that_a_folder_names(
 
 
 def test_a_named_adapter_is_used_and_compared(tmp_path: Path, guieval: CommandLine, mock: MockServer) -> None:
-    from guieval.cli.models.new_adapter import adapter_source
+    from guieval.conformance.commands.new_adapter import adapter_source
 
     file = tmp_path / "mine.py"
     file.write_text(adapter_source("mine"))

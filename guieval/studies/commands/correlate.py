@@ -1,0 +1,271 @@
+"""``guieval study correlate``: does a metric of static data go with success in live environments?"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli.settings import path_argument, path_option
+from guieval.cli.tables import JSON, print_json, say, show
+from guieval.data.doctor.counts import counted
+from guieval.data.files import read_bytes
+from guieval.errors import DataError, UsageError, nearest, refuse
+from guieval.journal.run_folders import several_runs
+from guieval.metrics.measured import SHARE, Measured
+from guieval.metrics.rounding import alike
+from guieval.reports.leaderboards.leaderboard import leaderboard
+from guieval.reports.leaderboards.published_results import joined
+from guieval.reports.tables.table import Number, Table, columns
+from guieval.studies.correlation.coefficients import Correlation
+from guieval.studies.correlation.coefficients import correlate as correlation_of
+from guieval.studies.correlation.predictors import MEASURES, choices_of_models, compare_predictors
+
+if TYPE_CHECKING:
+    Point = tuple[str, float, float]
+
+
+def correlate(
+    source: Annotated[list[Path] | None, path_argument("[CSV | RUNS...]", "A CSV file, or run directories.")] = None,
+    x: Annotated[
+        list[str] | None,
+        typer.Option(help="Column, or metric of the runs' protocol, that predicts --y; several are compared with each other."),
+    ] = None,
+    y: Annotated[str | None, typer.Option(help="Column to predict, e.g. success in AndroidWorld.")] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A published table, see `guieval leaderboard --list-references`, or a .yaml path; several are joined by model "
+            "(a column that two have is TABLE:COLUMN)."
+        ),
+    ] = None,
+    online: Annotated[Path | None, path_option("Runs: CSV file with a column model and the column --y.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Runs: judge under this protocol. Default: each run's own.")] = None,
+    stated: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="R2",
+            min=0,
+            max=1,
+            help="R² as a paper states it of each --x, in order: shows what choices of the models give, and the nearest.",
+        ),
+    ] = None,
+    json: JSON = False,
+) -> None:
+    """Correlate two metrics over models: R² of a line, Spearman's rho with its p-value, and Legendre curves.
+
+    With several --x: R², Spearman's rho and Kendall's tau of each with --y, and of every two the difference, with bootstrap
+    intervals over the models that have all metrics.
+    """
+    files = list(source or ())
+    notes: list[str] = []
+    published = joined(table) if table else None
+    if (published is None) == (not files):
+        raise UsageError("say what to correlate: either --table NAME, or a CSV file or run directories")
+    if not x or y is None:
+        raise UsageError("--x and --y name the two columns to correlate")
+    if twice := next((name for name in x if x.count(name) > 1), None):
+        raise UsageError(f"--x {twice} is given twice")
+    runs = bool(files) and all(each.is_dir() for each in files)
+    if not runs:
+        why = "is for run directories; a table or a CSV file holds both columns itself"
+        refuse({"online": online, "protocol": protocol}, why)
+    if stated and len(stated) != len(x):
+        raise UsageError(f"there are {len(stated)} --stated for {len(x)} --x; give one for each, in order")
+    if published is not None:
+        notes = [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]
+    elif runs and online is None:
+        raise UsageError("runs need --online, a CSV file with a column model and the column --y")
+    elif not runs and len(files) > 1:
+        file = next(str(source) for source in files if not source.is_dir())
+        raise UsageError(f"several sources must all be run directories, and {file!r} is none")
+
+    def points_of(name: str) -> list[Point]:
+        if published is not None:
+            return published.pairs(name, y)
+        return _of_runs(files, name, y, online, protocol) if online is not None else _of_csv(files[0], name, y)
+
+    if stated:
+        _show_choices({name: points_of(name) for name in x}, stated, y, notes, json=json)
+    elif len(x) == 1:
+        _show(points_of(x[0]), x[0], y, notes, json=json)
+    else:
+        _compare({name: points_of(name) for name in x}, y, notes, json=json)
+
+
+def _of_csv(file: Path, x: str, y: str) -> list[Point]:
+    """(name, x, y) of each line that has both numbers; a line's name is its first column that is neither."""
+    points = []
+    for number, line in _lines(file, (x, y)):
+        name = next((text for column, text in line.items() if column not in (x, y)), f"line {number}")
+        values = [_number(line[column], file, number, column) for column in (x, y)]
+        if values[0] is not None and values[1] is not None:
+            points.append((name, values[0], values[1]))
+    return points
+
+
+def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: str | None) -> list[Point]:
+    """(run, its metric ``x`` in %, its model's ``y``); every run must have both, and every model one run."""
+    live: dict[str, float] = {}
+    for number, line in _lines(online, ("model", y)):
+        value = _number(line[y], online, number, y)
+        if line["model"] in live:
+            raise DataError(f"{online}, line {number}: the model {line['model']!r} has a value already")
+        if value is not None:
+            live[line["model"]] = value
+    board = leaderboard(several_runs(directories), None if protocol is None else [protocol])
+    places = [place for place, column in enumerate(board.columns) if column.metric == x]
+    if not places:
+        names = list(dict.fromkeys(column.metric for column in board.columns))
+        raise UsageError(f"the runs have no metric {x!r}{nearest(x, names)}; they have: {', '.join(names)}")
+    if len(places) > 1:
+        where = [f"{board.columns[place].benchmark} under {board.columns[place].protocol}" for place in places]
+        raise UsageError(
+            f"the runs are unlike: {x!r} stands in {len(places)} columns ({'; '.join(where)}), which cannot be mixed"
+        )
+    modes = sorted({row.mode for row in board.rows})
+    if len(modes) > 1:
+        raise UsageError(f"the runs are in several modes ({', '.join(modes)}), whose metrics cannot be mixed")
+    runs_of = Counter(row.model for row in board.rows)
+    if twice := next((model for model, count in runs_of.items() if count > 1), None):
+        raise UsageError(f"the model {twice!r} has several runs here; a model is one point, so give one run of each")
+    points = []
+    for row in board.rows:
+        cell = row.cells[places[0]]
+        if cell is None or (value := cell.measured.value) is None:
+            raise UsageError(f"{row.model!r} ({row.mode}) has no metric {x!r}")
+        if row.model not in live:
+            raise UsageError(f"{str(online)!r} has no {y!r} of the model {row.model!r}{nearest(row.model, live)}")
+        points.append((f"{row.model} ({row.mode})", 100 * value if cell.measured.unit == SHARE else value, live[row.model]))
+    return points
+
+
+def _lines(file: Path, columns: tuple[str, str]) -> list[tuple[int, dict[str, str]]]:
+    """A CSV file's lines, numbered from 2, by column; all ``columns`` must be there."""
+    try:
+        with io.StringIO(read_bytes(file).decode("utf-8-sig"), newline="") as stream:
+            reader = csv.DictReader(stream, restval="")
+            lines = [(number, {key: text for key, text in line.items() if key}) for number, line in enumerate(reader, 2)]
+            names = [name for name in reader.fieldnames or () if name]
+    except FileNotFoundError:
+        raise UsageError(f"there is neither a CSV file nor a run directory at {str(file)!r}") from None
+    except OSError as error:
+        raise UsageError(f"{str(file)!r} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{str(file)!r} is not a CSV file in UTF-8: {error}") from None
+    for column in columns:
+        if column not in names:
+            raise UsageError(f"{str(file)!r} has no column {column!r}{nearest(column, names)}; it has: {', '.join(names)}")
+    return lines
+
+
+def _number(text: str, file: Path, line: int, column: str) -> float | None:
+    if not text.strip() or text.strip() == "-":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"{file}, line {line}, column {column}: expected a number, got {text!r:.80}") from None
+
+
+def _show(points: list[Point], x: str, y: str, notes: list[str], *, json: bool) -> None:
+    found = correlation_of([point[1] for point in points], [point[2] for point in points])
+    notes = [*(f"note: {line}" for line in found.warnings), *notes]
+    if json:
+        values = [{"model": name, "x": across, "y": up} for name, across, up in points]
+        print_json({"x": x, "y": y, "points": values, **vars(found), "notes": notes})
+        return
+    names, across, up = zip(*points, strict=True)
+    rows = tuple(zip(names, alike(across), alike(up), strict=True))
+    measures = Table(f"Over {found.n} models", columns("measure", "value", "how", folds=("how",)), tuple(_measures(found)))
+    show(Table("", columns("model", x, y), rows), measures)
+    for line in notes:
+        say(line)
+
+
+def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, json: bool) -> None:
+    """Compare several columns by how they predict ``y``, over the models that have all of them."""
+    models, metrics, predicted, missing = _common(columns_of)
+    found, notes = compare_predictors(metrics, predicted), [*missing, *notes]
+    if json:
+        print_json({"y": y, "models": models, **asdict(found), "notes": notes})
+        return
+    title = f"How each predicts {y}, over {found.n} models (95 % intervals)"
+    rows, between = (
+        tuple((name, *map(_estimate, measures.values())) for name, measures in each.items())
+        for each in (found.predictors, found.differences)
+    )
+    show(
+        Table(title, columns("metric", *MEASURES), rows),
+        Table("Differences, over the same resampled models", columns("metrics", *MEASURES), between),
+    )
+    say(f"Bootstrap over models: {found.resamples:,} resamples, seed {found.seed}. It holds for models like these only.")
+    for line in notes:
+        say(line)
+
+
+def _common(
+    columns_of: dict[str, list[Point]],
+) -> tuple[list[str], dict[str, list[float]], list[float], list[str]]:
+    """The models that have all columns, the columns over them and what is predicted, and a note on the others."""
+    values = {column: {name: (across, up) for name, across, up in points} for column, points in columns_of.items()}
+    models = [name for name in next(iter(values.values())) if all(name in own for own in values.values())]
+    predicted = [next(iter(values.values()))[name][1] for name in models]
+    left_out = len({name for own in values.values() for name in own}) - len(models)
+    notes = [f"note: {counted(left_out, 'model')} left out, because a metric is missing"] * bool(left_out)
+    return models, {column: [own[name][0] for name in models] for column, own in values.items()}, predicted, notes
+
+
+def _show_choices(columns_of: dict[str, list[Point]], stated: list[float], y: str, notes: list[str], *, json: bool) -> None:
+    """R² over every choice of the models that have all columns, by its size, next to what is stated."""
+    models, metrics, predicted, missing = _common(columns_of)
+    found, notes = choices_of_models(metrics, predicted, stated), [*missing, *notes]
+    named = [", ".join(models[place] for place in each.nearest) for each in found]
+    if json:
+        rows = [{**asdict(each), "nearest": name} for each, name in zip(found, named, strict=True)]
+        print_json(
+            {"y": y, "models": models, "stated": dict(zip(metrics, stated, strict=True)), "choices": rows, "notes": notes}
+        )
+        return
+    heads = columns("models", "choices", *(f"{name} ({value:g} stated)" for name, value in zip(metrics, stated, strict=True)))
+    table = Table(
+        f"R² of a line with {y}: of the choice nearest to what is stated, and [smallest, largest] of all choices of this size",
+        heads,
+        tuple((each.size, each.choices, *(f"{at:.3f} [{low:.2f}, {high:.2f}]" for at, low, high in each.r2)) for each in found),
+    )
+    nearest_of = Table(
+        "",
+        columns("models", "nearest choice", folds=("nearest choice",)),
+        tuple((each.size, name) for each, name in zip(found, named, strict=True)),
+    )
+    show(table, nearest_of)
+    for line in notes:
+        say(line)
+
+
+def _estimate(estimate: Measured) -> str | Number:
+    return "not defined" if estimate.value is None else Number(estimate)
+
+
+def _measures(found: Correlation) -> Iterator[tuple[str, str, str]]:
+    rank = found.rank
+    if rank.rho is None or rank.p_value is None:
+        yield "Spearman rho", "not defined", "one of the columns does not vary"
+    else:
+        method = f"exact, of all orders of {found.n}" if rank.method == "exact" else "Student's t"
+        p = "p < 0.0001" if rank.p_value < 0.0001 else f"p = {rank.p_value:.4f}"
+        yield "Spearman rho", f"{rank.rho:.4f}", f"{p}, {method}"
+    for fit in found.fits:
+        curve = " ".join(f"{value:+.4g} P{place}" for place, value in enumerate(fit.coefficients))
+        name = "R², line" if fit.degree == 1 else f"R², degree {fit.degree}"
+        yield (
+            name,
+            "not defined" if fit.r2 is None else f"{fit.r2:.4f}",
+            f"{curve}, x from {' to '.join(alike(fit.domain))}",
+        )

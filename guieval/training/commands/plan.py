@@ -1,0 +1,112 @@
+"""``guieval train plan``: what a training needs, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli.settings import path_option
+from guieval.cli.tables import JSON, print_json, say, show
+from guieval.errors import UsageError
+from guieval.reports.tables.table import Cell, Table, bare, columns
+from guieval.running.config import settings_file
+from guieval.training.commands.train import Overrides, Recipe, Sources
+
+if TYPE_CHECKING:
+    from guieval.training.planning import Batch, Plan
+
+GIB = 1 << 30
+
+
+def plan(
+    config: Recipe,
+    override: Overrides = None,
+    data: Sources = None,
+    accelerate: Annotated[Path | None, path_option("accelerate's configuration, or a shipped one.")] = None,
+    processes: Annotated[int | None, typer.Option(min=1, help="Number of processes (GPUs).")] = None,
+    gpu_memory: Annotated[float | None, typer.Option(min=1, help="GiB of each GPU.")] = None,
+    json: JSON = False,
+) -> None:
+    """Print a training's batches, steps and memory in each process, and train nothing.
+
+    The exit code is 2 if the training does not fit into the GPUs.
+    """
+    from guieval.training.building import Parts
+    from guieval.training.config import read_config
+    from guieval.training.guard import require_extra
+    from guieval.training.planning import make_plan, read_launch
+
+    settings = read_config(settings_file(config, "training", "training"), override or (), data=data or ())
+    require_extra()
+    file = None if accelerate is None else settings_file(accelerate, "training/accelerate", "accelerate configuration")
+    launch = read_launch(file, processes, None if gpu_memory is None else gpu_memory * GIB)
+    planned = make_plan(Parts(settings), launch)
+    if json:
+        print_json(_plain(planned))
+    else:
+        _show(planned)
+    if problem := planned.problem():
+        raise UsageError(problem)
+
+
+def _show(plan: Plan) -> None:
+    gpu = "an unknown memory (give --gpu-memory)" if plan.launch.gpu is None else f"{plan.launch.gpu / GIB:,.1f} GiB"
+    launch = plan.launch
+    say(f"{plan.config.out}: {launch.processes} {_plural('process', launch.processes)} with {launch.sharding}, GPUs of {gpu}")
+    parameters = f"{plan.size.parameters:,} parameters"
+    trained = f"{plan.size.trained:,} of adapters are trained" if plan.size.adapters else f"{plan.size.trained:,} are trained"
+    say(f"model: {parameters}, {trained}")
+    say(f"batch: {_batch(plan.batch, plan.config.kind)}")
+    say(f"epoch: {_epoch(plan.batch, plan.config.kind)}")
+    rows = plan.rows
+    each = f"{rows.rows} {_plural('row', rows.rows)} of up to {rows.tokens:,} tokens"
+    say(f"a pass: {each}, of which {rows.image:,} of images and {rows.completion:,} of the reply")
+    lines: list[tuple[Cell, ...]] = [
+        (part.name, bare(part.bytes / GIB, ",.2f"), part.when, "counted" if part.exact else "estimated") for part in plan.parts
+    ]
+    lines.append(("together, in training", bare(plan.training / GIB, ",.2f"), "", ""))
+    if plan.config.kind != "sft":
+        lines.append(("together, in generation", bare(plan.generation / GIB, ",.2f"), "", ""))
+    show(Table("memory of each process", columns("part", "GiB", "when", "how", keys=1), tuple(lines)))
+
+
+def _batch(batch: Batch, kind: str) -> str:
+    tasks = f"{batch.tasks:,} {_tasks(kind, batch.tasks)}"
+    if kind == "sft":
+        return f"{tasks} an optimiser step"
+    what = "rollouts" if kind in ("semi-online", "online") else "replies"
+    rollouts = f"{batch.tasks * batch.replies:,} {what}"
+    steps = _plural("optimiser step", batch.updates)
+    return f"{tasks} x {batch.replies} = {rollouts}, used for {batch.updates:g} {steps}"
+
+
+def _epoch(batch: Batch, kind: str) -> str:
+    if batch.epoch is None or batch.steps is None:
+        known = "" if batch.total is None else f"; {batch.total:,} optimiser steps in all"
+        return f"unknown without the data (give --data){known}"
+    tasks = f"{batch.epoch:,} {_tasks(kind, batch.epoch)}"
+    return f"{tasks}, {batch.steps:,} {_plural('optimiser step', batch.steps)}; {batch.total:,} in all"
+
+
+def _tasks(kind: str, count: int) -> str:
+    return _plural({"semi-online": "episode", "online": "task"}.get(kind, "step"), count)
+
+
+def _plural(word: str, count: float) -> str:
+    return word if count == 1 else f"{word}es" if word.endswith("s") else f"{word}s"
+
+
+def _plain(plan: Plan) -> dict[str, object]:
+    return {
+        "launch": asdict(plan.launch),
+        "model": {"parameters": plan.size.parameters, "trained": plan.size.trained},
+        "batch": asdict(plan.batch),
+        "rows": asdict(plan.rows),
+        "parts": [asdict(part) for part in plan.parts],
+        "training_bytes": plan.training,
+        "generation_bytes": plan.generation,
+        "fits": None if plan.launch.gpu is None else plan.problem() is None,
+    }

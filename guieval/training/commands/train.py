@@ -1,0 +1,121 @@
+"""``guieval train``: supervised training, GRPO on reference history, UI-S1's semi-online RL and online RL, from YAML files.
+
+Several processes, DeepSpeed or FSDP: ``accelerate launch --config_file FILE -m guieval train ...``. Shipped files are named
+alone (``--config ui-s1``). The exit code is 2 for a mistake, 1 for a training that memory, disk, a server or another process
+ended, 130 when it was stopped; ``--resume`` continues from the last complete checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from guieval.cli.settings import path_option
+from guieval.cli.tables import echo, say
+from guieval.errors import UsageError
+from guieval.running.config import settings_file
+
+if TYPE_CHECKING:
+    from guieval.training.config import Kind
+
+if TYPE_CHECKING:
+    pass
+
+PICTURE = "training.svg"
+SECONDS_TO_END = 20
+"""Seconds in which a failed process prints its error and ends; the others wait so long for it."""
+
+Recipe: TypeAlias = Annotated[Path, path_option("YAML file, or the name of a shipped one.", "--config")]
+Overrides: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--set", help="Setting as key=value (key may be nested: a.b=c).")
+]
+Sources: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--data", metavar="PATH", help="The benchmark's data folder; of several sources BENCH=PATH, repeated."),
+]
+Out: TypeAlias = Annotated[Path | None, path_option("Folder to write to (default: the file's).")]
+Resume: TypeAlias = Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")]
+
+
+def sft(config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False) -> None:
+    """Train on the reference's actions (supervised)."""
+    _train("sft", config, override, data, out, resume)
+
+
+def grpo(config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False) -> None:
+    """Train by offline RL: GRPO on recorded steps with reference history."""
+    _train("grpo", config, override, data, out, resume)
+
+
+def semi_online(
+    config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False
+) -> None:
+    """Train by UI-S1's semi-online RL: rollouts over recorded episodes, patched where the policy leaves them."""
+    _train("semi-online", config, override, data, out, resume)
+
+
+def online(config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False) -> None:
+    """Train by online RL: rollouts in an environment, judged at their end."""
+    _train("online", config, override, data, out, resume)
+
+
+def _train(
+    kind: Kind, config: Path, override: list[str] | None, data: list[str] | None, out: Path | None, resume: bool
+) -> None:
+    from guieval.training.config import read_config
+    from guieval.training.guard import require_extra
+
+    file = settings_file(config, "training", "training")
+    settings = read_config(file, override or (), kind=kind, data=data or (), out=None if out is None else str(out))
+    require_extra()
+    from guieval.training.failures import explained
+    from guieval.training.session import train as begin
+
+    with _ending_with_others(), explained(Path(settings.out)):
+        final = begin(settings, resume=resume)
+    if os.environ.get("RANK", "0") == "0":  # of several processes, the first one speaks and draws
+        say(f"The weights are in {final}.")
+        _draw(Path(settings.out))
+
+
+@contextmanager
+def _ending_with_others() -> Iterator[None]:
+    """Let a failed process of several end for certain, so that the launcher ends the others.
+
+    A thread, a connection to a server or the process group may otherwise hold it up while it exits. The alarm is the operating
+    system's: it needs no turn of the interpreter.
+    """
+    try:
+        yield
+    except BaseException:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(SECONDS_TO_END)
+        raise
+
+
+def _draw(folder: Path) -> None:
+    """Write the training's curves; without matplotlib, say how they are drawn later."""
+    if find_spec("matplotlib") is None:
+        say(
+            f"note: no picture without matplotlib: pip install 'guieval[report]', then `guieval plot training {folder}`",
+            err=True,
+        )
+        return
+    from guieval.reports.plots.paper import write
+    from guieval.reports.plots.training import training
+    from guieval.studies.training_curves import training_curves
+
+    try:
+        write(training(training_curves([folder]), "two-column"), folder / PICTURE)
+    except (UsageError, OSError) as error:  # the weights are saved: a picture that fails does not fail the training
+        echo(f"note: no picture: {error}", err=True)
+        return
+    say(f"The curves are in {folder / PICTURE}.")
