@@ -215,6 +215,37 @@ def _taken(of: RunColumns | Judged, rows: NDArray[np.intp]) -> dict[str, Any]:
     return {name: value[rows] for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
+def concatenated(runs: Sequence[RunColumns]) -> RunColumns:
+    """Runs over different episodes, of one model in one mode judged by the same protocols, as one over all of these.
+
+    What is unknown of one of them is unknown of all. Names that differ are joined by " + ".
+    """
+    if len(runs) == 1:
+        return runs[0]
+    firsts = np.cumsum([0, *(len(run.episodes) for run in runs[:-1])])
+    names = ("title", "benchmark", "dataset", "model", "selection", "edition_line", "scaffold")
+    keys = dict.fromkeys(key for run in runs for key in run.groups)
+    changes: dict[str, Any] = {
+        **{name: " + ".join(dict.fromkeys(filter(None, (getattr(run, name) for run in runs)))) for name in names},
+        **_joined(runs),
+        "edition": None,
+        "episodes": tuple(key for run in runs for key in run.episodes),
+        "episode": np.concatenate([run.episode + first for run, first in zip(runs, firsts, strict=True)]).astype(np.int32),
+        "groups": {key: [label for run in runs for label in run.labels(key)] for key in keys},
+        "judged": {
+            name: replace(each, **_joined([run.judged_by(name) for run in runs])) for name, each in runs[0].judged.items()
+        },
+        **{name: sum(getattr(run, name) for run in runs) for name in ("left_out", "unplanned")},
+    }
+    return replace(runs[0], **changes)
+
+
+def _joined(runs: Sequence[RunColumns] | Sequence[Judged]) -> dict[str, Any]:
+    values = {field.name: [getattr(run, field.name) for run in runs] for field in fields(runs[0])}
+    arrays = {name: [each for each in of if isinstance(each, np.ndarray)] for name, of in values.items()}
+    return {name: np.concatenate(of) if len(of) == len(runs) else None for name, of in arrays.items() if of}
+
+
 def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp], allowed: float = 0) -> Judged:
     """The same in a mode where an episode ends at its first measured step without an exact match.
 

@@ -67,7 +67,7 @@ def planned_rollout(
     else:
         merged = new_config(path, overrides, settings, base=base, fallback={"samples": PAPER_SAMPLES})
         if preset is not None:
-            merged = _drawn_as(preset, merged)
+            merged = drawn_as(preset, merged)
         if "seed" in settings and merged.data.limit is None:
             raise UsageError(
                 f"--seed {settings['seed']} draws the episodes of --limit N, and there is no --limit; "
@@ -153,9 +153,10 @@ def rollout(
     return tuple(run_all(jobs, fresh=planned.fresh, display=display_of(progress), first=planned.begin))
 
 
-def _drawn_as(preset: str, settings: RunConfig) -> RunConfig:
+def drawn_as(preset: str, settings: RunConfig) -> RunConfig:
+    """The settings with as many episodes as a study drew; :class:`UsageError` for a benchmark that it did not use."""
     if settings.data.limit is not None:
-        raise UsageError("--preset says how many episodes are drawn: leave out --limit")
+        raise UsageError(f"{preset} says how many episodes are drawn: leave out --limit")
     benchmark = load_benchmark(settings.data.bench, settings.data.folder, **settings.data.bench_options)
     subset = get_subset(preset)
     dataset = benchmark.dataset or benchmark.load(next(iter(benchmark.index()))).steps[0].dataset

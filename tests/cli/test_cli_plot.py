@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
+from guieval.actions import Action, Press
 from guieval.journal import METRICS
 from guieval.journal.lines import json_line
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.scoring.matrix import protocols_for
 from guieval.settings import RunConfig
 from tests.command_line import CommandLine
+from tests.made_runs import record as recorded
+from tests.made_runs import step, write_run
 from tests.scripted import opened_run
 
 EVERY = len(protocols_for("demo"))
@@ -58,6 +61,34 @@ def test_each_kind_of_picture_of_runs(
     assert says in done.out and f"picture:  {file}" in done.out
     assert "data: all 4 episodes" in done.out or arguments[0] in ("bars", "strip")
     assert file.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_benchmarks_of_a_folder_are_one_curve_of_all_their_steps(tmp_path: Path, guieval: CommandLine) -> None:
+    """By hand: of three first steps 1 is right in one round and 2 in the other, so 0.5; the mean of the benchmarks is 0.625."""
+    right, wrong = Press(button="HOME"), Press(button="BACK")
+    rounds: dict[str, list[list[Action]]] = {"one": [[right], [right]], "two": [[wrong, wrong], [wrong, right]]}
+    for benchmark, seeds in rounds.items():
+        folder = tmp_path / "pool" / benchmark
+        for seed, own in enumerate(seeds):
+            tasks = [step(right, episode=str(number), length=2, benchmark=benchmark) for number in range(len(own))]
+            records = [recorded(task, action) for task, action in zip(tasks, own, strict=True)]
+            plan = {task.episode_key: range(1) for task in tasks}
+            write_run(folder / str(seed), records, benchmark=benchmark, plan=plan)
+        (folder / "rollout.json").write_text(
+            json.dumps({"rounds": [{"directory": "0", "seed": 0}, {"directory": "1", "seed": 1}]})
+        )
+    given = ("plot", "horizon", tmp_path / "pool", "--pool", "--by", "step", "--out", tmp_path / "a.svg")
+    assert "no cell holds 10 steps" in guieval.sentence(*given)
+    done = guieval(*given[:4], "--by", "length", *given[-2:], "--json")
+    assert "of 3 steps (one 1, two 2)" in done.out + done.err
+    (found,) = json.loads(done.out)["numbers"].values()
+    cells = {
+        name: [(*each["labels"], each["exact_match"]["value"], each["exact_match"]["n"]) for each in of]
+        for name, of in found.items()
+    }
+    assert cells == {"all": [("2-5", 0.5, 3)], "one": [("2-5", 1.0, 1)], "two": [("2-5", 0.25, 2)]}
+    shutil.rmtree(tmp_path / "pool" / "two")
+    assert "of 1 step (one 1)" in guieval(*given[:4], "--by", "length", *given[-2:]).out
 
 
 def test_pareto_against_cost_names_what_it_leaves_out(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine) -> None:

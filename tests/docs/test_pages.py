@@ -49,7 +49,7 @@ REFUSED: dict[str, str] = {
     "computer-use.md": NO_MODEL,
     "consistency.md": f"{NO_FILE}|is no online run",
     "data-selection.md": f"{NOT_THAT_DATA}|{NO_FILE}",
-    "decisions.md": f"has one answer to each step|two runs would be called|{NO_MODEL}|{NOT_THAT_DATA}|{NO_FILE}",
+    "decisions.md": f"has one answer to each step|two runs would be called|{NO_MODEL}|{NOT_THAT_DATA}|{NO_FILE}|holds no sweep",
     "engines.md": f"{NO_MODEL}|{NO_FILE}",
     "environments.md": rf"{NO_MODEL}|needs (?:MobileGym's|the) package|which has no apps|which is not a program",
     "episodes.md": f"{NO_MODEL}|{NO_FILE}",

@@ -70,9 +70,9 @@ class World:
         for previous, word in zip(["", *words], words, strict=False):
             filled.append(self._filled(previous, word, bench, words))
         fewer: list[str] = []
-        if "--resume" not in words:
+        if not {"--resume", "--pool"} & {*words}:
             fewer += FEWER.get(name, ())
-            chosen = name not in LIMIT or {"--preset", "--sample-set", "--episodes"} & {*words}
+            chosen = name not in LIMIT or {"--preset", "--sample-set", "--episodes", "--drawn-as"} & {*words}
             fewer += [] if chosen else ["--limit", LIMIT[name]]
             filled = _without(filled, {*fewer[::2]} - {"--set"})
         return [*(each for word in filled for each in self._matching(word)), *fewer]

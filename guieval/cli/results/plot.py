@@ -63,6 +63,10 @@ def plot(
     ] = None,
     sample_set: options.SampleSet = None,
     subset: options.Subset = None,
+    pool: Annotated[
+        bool,
+        typer.Option("--pool", help="horizon, actions: read the runs in each folder, e.g. of several benchmarks, as one."),
+    ] = False,
     task: Annotated[str | None, typer.Option(help="strip: the task (default: the first that all runs have).")] = None,
     json: JSON = False,
 ) -> None:
@@ -89,6 +93,7 @@ def plot(
         sample_set=sample_set,
         subset=subset,
         task=task,
+        pool=pool,
     )
     say(f"shows:    {drawn.shows}")
     echo(f"picture:  {out}")

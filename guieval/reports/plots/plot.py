@@ -8,15 +8,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from guieval.data.doctor.counts import counted
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, harmless, known_name, nearest
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
 from guieval.journal import RunFolder
 from guieval.journal.repeats import Repeats, grouped
-from guieval.journal.run_folders import runs_over, several_runs
+from guieval.journal.run_folders import pooled_parts, rounds_of, runs_over, several_runs
 from guieval.metrics import Measured
 from guieval.metrics.breakdown import mean_breakdown
-from guieval.metrics.columns import RunColumns
+from guieval.metrics.columns import RunColumns, concatenated
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.repeats import measured
 from guieval.metrics.sampling import Sampled, sampled
@@ -69,6 +72,9 @@ KINDS = {
     "strip": "one task of an environment by several models",
     "training": "curves of trainings over their optimiser steps",
 }
+_FEW = 6
+"""Cells that a caption names one by one."""
+_INSTEAD = "its metrics are in `guieval score RUN`, its trajectories in `guieval report RUN`"
 _OF_RUNS = ("actions", "horizon", "matrix", "pareto", "samples")
 _OPTIONS = {
     "protocol": (*_OF_RUNS, "bars"),
@@ -79,6 +85,7 @@ _OPTIONS = {
     "by": ("actions", "horizon", "study"),
     "metric": ("matrix", "bars"),
     "task": ("strip",),
+    "pool": ("actions", "horizon"),
     **dict.fromkeys(("cost", "prices"), ("pareto",)),
     "label": (*_OF_RUNS, "bars", "paradigms", "strip", "training"),
 }
@@ -104,6 +111,7 @@ def plot(
     sample_set: str | None = None,
     subset: OneOrMore | None = None,
     task: str | None = None,
+    pool: bool = False,
 ) -> Drawn:
     """Draw a picture for a paper, as ``guieval plot`` does; ``kind`` is one of :data:`KINDS`.
 
@@ -114,7 +122,7 @@ def plot(
     wide = known_name("width", width, WIDTHS)
     given: dict[str, object] = {"protocol": protocol, "label": label, "by": by, "metric": metric, "table": table, "x": x}
     given |= {"y": y, "degree": degree, "cost": cost, "prices": prices, "sample-set": sample_set, "subset": subset}
-    given |= {"task": task}
+    given |= {"task": task, "pool": pool or None}
     for option, value in given.items():
         if value is not None and kind not in _OPTIONS[option]:
             raise UsageError(f"--{option} is for {', '.join(_OPTIONS[option])}, not for {kind}")
@@ -140,12 +148,70 @@ def plot(
         shows = f"{goal} By {', '.join(f'{each.name} ({each.ended})' for each in found)}"
         numbers = [{"name": each.name, "ended": each.ended, "actions": [one.action for one in each.frames]} for each in found]
         drawn = Drawn(film_strips(found, wide), shows, numbers)
+    elif pool:
+        if sample_set is not None or subset is not None:
+            raise UsageError("--sample-set and --subset are of one benchmark, and --pool reads several; leave them out")
+        drawn = _of_pools(kind, places, every(protocol), labels, by, wide)
     else:
         priced = (read_prices(Path(prices)) if prices else ()) if cost or prices else None
         drawn = _of_runs(kind, places, every(protocol), labels, by, metric, (sample_set, tuple(every(subset))), priced, wide)
     if file is not None:
         write(drawn.figure, file)
     return drawn
+
+
+def _of_pools(
+    kind: str, directories: Sequence[Path], protocols: list[str], labels: list[str] | None, by: str | None, width: Width
+) -> Drawn:
+    """Bars or curves of the runs in each folder together, e.g. of several benchmarks; the rounds of rollouts are repeats."""
+    if len(protocols) > 1 or ALL in protocols:
+        raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
+    if labels is not None and len(labels) != len(directories):
+        raise UsageError(f"there are {len(directories)} folders and {len(labels)} --label; give one for each, in order")
+    protocol = protocols[0] if protocols else RunFolder(rounds_of(pooled_parts(directories[0])[0])[0]).protocol
+    studies: list[list[RunColumns]] = []
+    for directory in directories:
+        rounds = zip(*map(rounds_of, runs_over("steps", pooled_parts(directory), _INSTEAD)), strict=False)
+        judged = [[judge_run(run, [protocol]).columns() for run in repeat] for repeat in rounds]
+        if silent := next((run for run in judged[0] if not run.answered), None):
+            raise UsageError(f"{str(directory)!r} cannot be pooled: no step of {silent.title!r} was answered")
+        studies.append([concatenated(repeat) for repeat in judged])
+    if len({frozenset(_benchmarks(runs)) for runs in studies}) > 1:
+        named = "; ".join(
+            f"{str(place)!r}: {', '.join(_benchmarks(of))}" for place, of in zip(directories, studies, strict=True)
+        )
+        raise UsageError(f"the folders are on different data: {named}")
+    models = dict(zip(_apart(labels or _titles([runs[0] for runs in studies]), directories), studies, strict=True))
+    drawn = (_actions if kind == "actions" else _horizon)(models, [protocol], by, width)
+    way = (by or ("action" if kind == "actions" else "ratio")).split("-")
+    cut = {
+        title: {name: mean_breakdown(of, protocol, way) for name, of in _benchmarks(runs).items()}
+        for title, runs in models.items()
+    }
+    sizes = {title: {name: sum(cell.n for cell in cells) for name, cells in of.items()} for title, of in cut.items()}
+    counts = {title: f"{counted(sum(of.values()), 'step')} ({_listed(of)})" for title, of in sizes.items()}
+    alike = len(set(counts.values())) == 1
+    shows = f"{drawn.shows}; of " + (next(iter(counts.values())) if alike else _listed(counts))
+    held = {name: {cell.label for of in cut.values() for cell in of[name]} for name in sizes[next(iter(sizes))]}
+    labelled = ordered(set().union(*held.values()))
+    if some := [label for label in labelled if not all(label in of for of in held.values())]:
+        few = ", ".join(some) if len(some) <= _FEW else f"{len(some)} of {len(labelled)} cells"
+        shows += f"; not of every benchmark: {few}"
+    return Drawn(drawn.figure, shows, {title: {"all": cells, **cut[title]} for title, cells in drawn.numbers.items()})
+
+
+def _listed(of: Mapping[str, int] | Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value:,}" if isinstance(value, int) else f"{name}: {value}" for name, value in of.items())
+
+
+def _benchmarks(runs: Sequence[RunColumns]) -> dict[str, list[RunColumns]]:
+    """The steps of each benchmark of pooled runs."""
+    found: dict[str, list[RunColumns]] = {}
+    for run in runs:
+        benchmarks = np.array([key.benchmark for key in run.episodes])[run.episode]
+        for name in dict.fromkeys(benchmarks.tolist()):
+            found.setdefault(name, []).append(run.only(benchmarks == name))
+    return found
 
 
 def _of_runs(
@@ -162,8 +228,7 @@ def _of_runs(
     if kind != "matrix" and (len(protocols) > 1 or ALL in protocols):
         raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
     choice = Choice(sample_set=steps[0], subsets=steps[1])
-    instead = "its metrics are in `guieval score RUN`, its trajectories in `guieval report RUN`"
-    places = runs_over("steps", several_runs(directories), instead)
+    places = runs_over("steps", several_runs(directories), _INSTEAD)
     first = judge_run(places[0], protocols or None).columns(choice)
     names = list(first.judged)
     scored = [first, *(judge_run(each, names).columns(choice) for each in places[1:])]
@@ -184,7 +249,8 @@ def _of_runs(
     columns, groups = list(answered.values()), [each for each, _ in rest]
     firsts = [answered[each.first] for each in groups]
     if len({run.dataset for run in columns}) > 1:
-        raise UsageError(f"the runs are on different data: {', '.join(sorted({run.dataset for run in columns}))}")
+        hint = "; --pool reads the runs in a folder as one" if kind in _OPTIONS["pool"] else ""
+        raise UsageError(f"the runs are on different data: {', '.join(sorted({run.dataset for run in columns}))}{hint}")
     labels = labels or _titles(firsts)
     models = [[answered[run] for run in each.directories] for each in groups]
     titled = {} if kind == "samples" else dict(zip(_apart(labels, [each.folder for each in groups]), models, strict=True))

@@ -24,8 +24,8 @@ from guieval.reports.tables.table import Table, columns
 from guieval.running.outcome import RunOutcome
 from guieval.settings.sampling import OPTIONS
 from guieval.studies.mix_sweep.running import OpenSweep
-from guieval.studies.mix_sweep.sweep import EqualOsr, MixOutcome, RegimeMetrics, Sweep, at_equal_osr, effect_of_gap
-from guieval.studies.mix_sweep.tables import TABLE, SweepResult, finished, planned_sweep
+from guieval.studies.mix_sweep.sweep import EqualOsr, MixOutcome, RegimeMetrics, Sweep, at_equal_osr, by_regime, effect_of_gap
+from guieval.studies.mix_sweep.tables import TABLE, SweepResult, check_pool, finished, planned_sweep, pooled
 
 SWEEP_SETTINGS = Settings.of(Sweep, {"seed": "mix_seed"})
 
@@ -41,8 +41,13 @@ def mix(
     preset: Annotated[
         str | None, typer.Option(help="paper: 16 pairs of probabilities at 50 means; try (default): 9 pairs at 4.")
     ] = None,
+    drawn_as: Annotated[
+        str | None,
+        typer.Option(help="Draw as many episodes as a study did, e.g. guievalkit-table-17, like `study rollout`."),
+    ] = None,
     out: Annotated[Path | None, path_option("Folder to create for the sweep.")] = None,
     resume: Annotated[Path | None, path_option("Continue the sweep in this folder, or show its metrics.")] = None,
+    pool: Annotated[Path | None, path_option("Show the sweeps in this folder, e.g. of several benchmarks, as one.")] = None,
     plot: options.Picture = None,
     width: options.Width = "column",
     drop_answers: Annotated[
@@ -59,9 +64,20 @@ def mix(
     if plot is not None:
         check_file(plot)
     fields = sweep_settings | ({"pairs": tuple(map(_pair, sweep_settings["pairs"]))} if "pairs" in sweep_settings else {})
+    if pool is not None:
+        others = {"config": config, "set": override, "preset": preset, "drawn_as": drawn_as, "out": out, "resume": resume}
+        check_pool(name for name, value in {**others, **sweep_settings, **settings}.items() if value)
+        _print_metrics(pooled(pool, plot, wide), plot, json=json)
+        return
     try:
         planned = planned_sweep(
-            config, override or [], settings, preset=preset, sweep=fields, out=out, resume=resume, trust=trust_run
+            *(config, override or [], settings),
+            preset=preset,
+            drawn_as=drawn_as,
+            sweep=fields,
+            out=out,
+            resume=resume,
+            trust=trust_run,
         )
     except ValidationError as error:
         raise SWEEP_SETTINGS.refusal(error) from None
@@ -123,16 +139,23 @@ def _line(outcome: MixOutcome, settings: int) -> str:
 
 
 def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None:
-    outcomes, directory = found.outcomes, found.directory
+    outcomes, directory, several = found.outcomes, found.directory, len(found.benchmarks) > 1
     share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes) if found.regimes else None
     equal, gap = at_equal_osr(outcomes), effect_of_gap(outcomes)
     if json:
         values = {"directory": directory, "settings": found.settings, "finished": len(outcomes), "replaceable": share}
-        print_json({**values, "regimes": found.regimes, "equal_osr": equal, "effect_of_gap": gap, "outcomes": outcomes})
+        single = {name: {"regimes": by_regime(of), "outcomes": of} for name, of in found.benchmarks.items()} if several else {}
+        values |= {"regimes": found.regimes, "equal_osr": equal, "effect_of_gap": gap, "outcomes": outcomes}
+        print_json({**values, **({"benchmarks": single} if several else {})})
     elif share is not None:
-        header = columns("regime", "settings", "OSR (%)", "exact match (%)", "mean", "Spearman R_s", "p")
+        names = ("settings", "OSR (%)", "exact match (%)", "mean", "Spearman R_s", "p")
         note = f"At most {percentage(share, '.1f')} % of the history can be replaced: the rest has no exact answer."
-        show(Table("", header, tuple(map(_row, found.regimes)), (note,)))
+        steps = {name: of[0].steps for name, of in found.benchmarks.items() if of}
+        pool = [f"Over {sum(steps.values()):,} steps: {', '.join(f'{name} {n:,}' for name, n in steps.items())}."] * several
+        show(Table("", columns("regime", *names), tuple(map(_row, found.regimes)), (note, *pool)))
+        if several:
+            rows = [(name, *_row(each)) for name, of in found.benchmarks.items() for each in by_regime(of)]
+            show(Table("Benchmark by benchmark", columns("benchmark", "regime", *names, keys=2), tuple(rows), keys=2))
         if equal:
             _show_equal(equal, gap)
     elif outcomes:
@@ -141,10 +164,14 @@ def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None
         echo(f"table:    {directory / TABLE}")
     if plot is not None and found.regimes:
         echo(f"picture:  {plot}")
-    echo(f"sweep:    {directory}")
+    echo(f"{'sweeps:   ' if several else 'sweep:    '}{directory}")
     if not found.complete:
         say(f"left:     {found.settings - len(outcomes):,} of {found.settings:,} settings")
-        echo(f"resume:   guieval study mix --resume {shlex.quote(str(directory))}")
+        for name, of in found.benchmarks.items() if several else ():
+            if len(of) < found.settings:
+                say(f"note: the sweep over {name} has finished {len(of):,} of {found.settings:,} settings")
+        if not several:
+            echo(f"resume:   guieval study mix --resume {shlex.quote(str(directory))}")
 
 
 def _show_equal(parts: Sequence[EqualOsr], gap: float | None) -> None:

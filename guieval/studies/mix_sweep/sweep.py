@@ -12,7 +12,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -226,6 +226,49 @@ def read_outcomes(directory: Path) -> list[MixOutcome]:
     return [found[number] for number in sorted(found)]
 
 
+def sweeps_below(directory: Path) -> dict[str, Path]:
+    """The sweeps in the subfolders of a folder by their benchmarks, or the sweep that it is: those to read as one.
+
+    Raises :class:`UsageError` if there is none, or if they differ in model, mode, protocol or settings, or share a benchmark.
+    """
+    places = [directory] if (directory / SWEEP).exists() else []
+    if not places and directory.is_dir():
+        places = [path for path in sorted(directory.iterdir()) if (path / SWEEP).exists()]
+    if not places:
+        raise UsageError(f"{str(directory)!r} holds no sweep (no folder with {SWEEP}); `guieval study mix --out` begins one")
+    found: dict[str, Path] = {}
+    first = read_sweep(places[0])
+    for place in places:
+        file = read_sweep(place)
+        for what, own, other in (
+            ("models", file.manifest.model_name, first.manifest.model_name),
+            ("modes", file.manifest.mode.label, first.manifest.mode.label),
+            ("protocols", file.manifest.protocol.name, first.manifest.protocol.name),
+            ("settings", file.sweep, first.sweep),
+        ):
+            if own != other:
+                named = f"{places[0].name!r} and {place.name!r}"
+                told = "" if what == "settings" else f" ({other}, {own})"
+                raise UsageError(f"{str(directory)!r} cannot be pooled: {named} are sweeps of different {what}{told}")
+        name = file.manifest.benchmark.name
+        if name in found:
+            named = f"{found[name].name!r} and {place.name!r}"
+            raise UsageError(f"{str(directory)!r} cannot be pooled: {named} are both over {name!r}")
+        found[name] = place
+    return found
+
+
+def pooled_outcomes(parts: Sequence[Sequence[MixOutcome]]) -> list[MixOutcome]:
+    """Each setting that every part has finished, with the sums of their counts: equation 8 and exact match over all steps."""
+    by_number = [{each.number: each for each in part} for part in parts]
+    counts = ("steps", "exact", "past", "replaced", "available", "expected")
+    return [
+        one.model_copy(update={name: sum(getattr(of[number], name) for of in by_number) for name in counts})
+        for number, one in by_number[0].items()
+        if all(number in of for of in by_number)
+    ]
+
+
 @dataclass(frozen=True)
 class RegimeMetrics:
     """Over the ``n`` settings of one regime, or of all: the ranges of OSR and exact match, and Spearman's rho of the two."""
@@ -321,18 +364,18 @@ def effect_of_gap(outcomes: Sequence[MixOutcome]) -> float | None:
 
 
 COLUMNS = (
-    *("number", "regime", "start", "end", "gap", "shape", "kappa", "mean", "mu", "over", "seed", "repeat"),
+    *("benchmark", "number", "regime", "start", "end", "gap", "shape", "kappa", "mean", "mu", "over", "seed", "repeat"),
     *("steps", "exact", "exact_match", "past", "replaced", "osr", "available", "expected"),
 )
 
 
-def as_csv(outcomes: Sequence[MixOutcome]) -> str:
-    """One line per setting; shares are fractions in [0, 1], and an undefined metric is an empty field."""
+def as_csv(outcomes: Mapping[str, Sequence[MixOutcome]]) -> str:
+    """One line per setting of each benchmark; shares are fractions in [0, 1], and an undefined metric is an empty field."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for outcome in outcomes:
+    for benchmark, outcome in ((name, each) for name, of in outcomes.items() for each in of):
         schedule = outcome.mix.schedule
-        shares = {"gap": schedule.gap, "osr": outcome.osr, "exact_match": outcome.exact_match}
-        writer.writerow({**outcome.mix.model_dump(), **asdict(schedule), **outcome.model_dump(), **shares})
+        more = {"gap": schedule.gap, "osr": outcome.osr, "exact_match": outcome.exact_match, "benchmark": benchmark}
+        writer.writerow({**outcome.mix.model_dump(), **asdict(schedule), **outcome.model_dump(), **more})
     return text.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,9 +31,12 @@ from guieval.studies.mix_sweep.sweep import (
     by_regime,
     get_preset,
     points_by_regime,
+    pooled_outcomes,
     read_outcomes,
     read_sweep,
+    sweeps_below,
 )
+from guieval.studies.rollout import drawn_as as drawn
 
 TABLE = "mixing.csv"
 
@@ -53,11 +56,15 @@ class PlannedSweep(NamedTuple):
 
 @dataclass(frozen=True)
 class SweepResult:
-    """A sweep in ``directory``: the outcomes of its finished ``settings``, and how they go together, regime by regime."""
+    """A sweep in ``directory``: the outcomes of its finished ``settings``, and how they go together, regime by regime.
+
+    ``benchmarks`` has those of each benchmark: of sweeps that are read as one ``outcomes`` are over all of them.
+    """
 
     directory: Path
     settings: int
     outcomes: tuple[MixOutcome, ...]
+    benchmarks: Mapping[str, tuple[MixOutcome, ...]]
 
     @property
     def complete(self) -> bool:
@@ -76,6 +83,7 @@ def planned_sweep(
     settings: Mapping[str, Any],
     *,
     preset: str | None,
+    drawn_as: str | None,
     sweep: Mapping[str, Any],
     out: Path | None,
     resume: Path | None,
@@ -91,13 +99,14 @@ def planned_sweep(
         made = Sweep.model_validate({**get_preset(preset or "try").model_dump(), **sweep})
         # hundreds of runs over the same steps
         merged = new_config(path, overrides, settings, base=base, fallback={"compact": True})
+        merged = merged if drawn_as is None else drawn(drawn_as, merged)
         directory = out or new_directory(merged.model.name, merged.data.bench, "mix")
         if not (directory / SWEEP).exists():  # beginning one where there is one already has its own answer
             refuse_nested(directory)
     else:
         if out is not None:
             raise UsageError("--resume names the sweep's folder; leave out --out")
-        if sweep or preset is not None:
+        if sweep or preset is not None or drawn_as is not None:
             raise UsageError("--resume goes on with the settings that the sweep has; leave out what asks for others")
         held = read_sweep(resume)
         made, directory = held.sweep, resume
@@ -117,13 +126,36 @@ def planned_sweep(
 
 def finished(planned: PlannedSweep, plot: Path | None = None, width: Width = "column") -> SweepResult:
     """What a sweep has come to; its table is written into its folder, and with ``plot`` its picture."""
-    outcomes = read_outcomes(planned.directory)
-    found = SweepResult(planned.directory, len(planned.sweep.mixes()), tuple(outcomes))
-    if outcomes:
-        write_atomically(planned.directory / TABLE, as_csv(outcomes))
+    outcomes = tuple(read_outcomes(planned.directory))
+    benchmark = read_sweep(planned.directory).manifest.benchmark.name if outcomes else planned.config.data.bench
+    found = SweepResult(planned.directory, len(planned.sweep.mixes()), outcomes, {benchmark: outcomes})
+    return _written(found, plot, width)
+
+
+def check_pool(others: Iterable[str]) -> None:
+    """Raise :class:`UsageError` if other arguments than those of the output are given together with the folder of a pool."""
+    if named := [f"--{name.replace('_', '-')}" for name in others]:
+        raise UsageError(f"--pool reads finished sweeps; leave out {', '.join(named)}")
+
+
+def pooled(directory: Path, plot: Path | None = None, width: Width = "column") -> SweepResult:
+    """The sweeps in a folder, e.g. of several benchmarks, as one; table and picture as of a sweep.
+
+    Raises :class:`UsageError` as :func:`guieval.studies.mix_sweep.sweep.sweeps_below` does.
+    """
+    places = sweeps_below(directory)
+    parts = {name: tuple(read_outcomes(place)) for name, place in places.items()}
+    settings = len(read_sweep(next(iter(places.values()))).sweep.mixes())
+    return _written(SweepResult(directory, settings, tuple(pooled_outcomes([*parts.values()])), parts), plot, width)
+
+
+def _written(found: SweepResult, plot: Path | None, width: Width) -> SweepResult:
+    if found.outcomes:
+        tables = {"all": found.outcomes, **found.benchmarks} if len(found.benchmarks) > 1 else found.benchmarks
+        write_atomically(found.directory / TABLE, as_csv(tables))
     if plot is not None and found.regimes:
         rho: dict[str, float | None] = {each.regime: each.rank.rho for each in found.regimes}
-        points = {str(regime): each for regime, each in points_by_regime(outcomes).items()}
+        points = {str(regime): each for regime, each in points_by_regime(found.outcomes).items()}
         write(mixing(points, rho, width), plot)
     return found
 
@@ -132,6 +164,7 @@ def mix(
     config: RunConfig | AnyPath | None = None,
     *,
     preset: str | None = None,
+    drawn_as: str | None = None,
     levels: int | None = None,
     means: int | None = None,
     pair: Sequence[tuple[float, float]] | None = None,
@@ -142,6 +175,7 @@ def mix(
     pick: Pick | None = None,
     out: AnyPath | None = None,
     resume: AnyPath | None = None,
+    pool: AnyPath | None = None,
     plot: AnyPath | None = None,
     width: Width = "column",
     drop_answers: bool = False,
@@ -167,8 +201,22 @@ def mix(
     fields |= {"kappa": kappa, "over": over, "seed": mix_seed, "pick": pick}
     given = {name: value for name, value in fields.items() if value is not None}
     where = {"out": one_path(out), "resume": one_path(resume)}
+    if (folder := one_path(pool)) is not None:
+        others = {**where, "config": config, "preset": preset, "drawn_as": drawn_as, **given, **settings}
+        check_pool(name for name, value in others.items() if value is not None)
+        return pooled(folder, picture, wide)
     try:
-        planned = planned_sweep(file, [], plain(settings), preset=preset, sweep=given, trust=trust_run, base=base, **where)
+        planned = planned_sweep(
+            file,
+            [],
+            plain(settings),
+            preset=preset,
+            drawn_as=drawn_as,
+            sweep=given,
+            trust=trust_run,
+            base=base,
+            **where,
+        )
     except ValidationError as error:
         problem = first_problem(error)
         raise UsageError(f"{problem.field} is {problem.value!r}: {problem.message}") from None

@@ -197,7 +197,7 @@ def test_benchmarks_are_pooled_and_each_has_its_row(world: World, guieval: Comma
     twice = json.loads(guieval(*given, "--labels", labels).out)
     both, one = (each["detection"]["together"]["accuracy"]["n"] for each in (twice, once))
     assert both == 2 * one
-    assert "continued thoughts other than" in guieval.sentence(*given[:1], study / "run" / "demo", *given[2:])
+    assert "continued thoughts other than" in guieval.sentence(*given[:2], study / "run" / "demo", *given[3:])
     assert "--data is one benchmark's folder" in guieval.sentence(*given, "--data", tmp_path)
 
 

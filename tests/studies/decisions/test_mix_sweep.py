@@ -95,6 +95,23 @@ def test_regimes_are_compared_at_equal_osr_and_the_gap_has_its_own_effect() -> N
     assert sweep.at_equal_osr(flat) == [] and sweep.effect_of_gap(flat) is None
 
 
+def test_a_pooled_setting_has_the_sums_of_all_benchmarks_and_only_where_all_have_it() -> None:
+    """By hand: 10 of 100 and 30 of 60 replaced are 40 of 160; 20 of 50 and 40 of 50 exact are 60 of 100."""
+    one = [made(0, 0, 1, 10, 20), made(1, 1, 0, 50, 30)]
+    other = [made(0, 0, 1, 30, 40, past=60)]
+    (found,) = sweep.pooled_outcomes([one, other])
+    assert (found.number, found.regime, found.steps, found.past, found.available, found.expected) == (
+        *(0, "increasing", 100, 160, 160),
+        2.0,
+    )
+    assert (found.osr, found.exact_match) == (0.25, 0.6)
+    rows = list(csv.DictReader(sweep.as_csv({"all": [found], "one": one, "other": other}).splitlines()))
+    assert [(row["benchmark"], row["number"], row["osr"]) for row in rows] == [
+        *(("all", "0", "0.25"), ("one", "0", "0.1"), ("one", "1", "0.5")),
+        ("other", "0", "0.5"),
+    ]
+
+
 def test_what_there_is_no_correlation_of_has_none() -> None:
     two = by_regime([made(0, 1, 1, 10, 20), made(1, 1, 1, 20, 30)])
     assert [each.rank.rho for each in two] == [None, None]
@@ -124,7 +141,7 @@ def test_outcomes_are_kept_line_by_line_and_survive_a_torn_one(tmp_path: Path) -
     assert read_outcomes(tmp_path) == [first, second]
     append_outcome(tmp_path, third)
     assert read_outcomes(tmp_path) == [first, second, third]
-    rows = list(csv.DictReader(sweep.as_csv([first, second]).splitlines()))
+    rows = list(csv.DictReader(sweep.as_csv({"demo": [first, second]}).splitlines()))
     assert [row["exact_match"] for row in rows] == ["0.4", "0.42"] and rows[0]["osr"] == "0.1" and rows[0]["mu"] == ""
 
 
@@ -185,6 +202,26 @@ def test_the_command_runs_a_sweep_goes_on_with_it_and_reports_it(tmp_path: Path,
         assert found == lost, "a finished setting's figures are written again"
         assert "sampling.top_p" in guieval.sentence("study", "mix", "--resume", sweep, "--set", "sampling.top_p=0.9")
         assert "leave out what asks for others" in guieval.sentence("study", "mix", "--resume", sweep, "--means", "4")
+    for name in ("demo", "other"):
+        (tmp_path / "pool" / name).mkdir(parents=True)
+        (tmp_path / "pool" / name / OUTCOMES).write_bytes((sweep / OUTCOMES).read_bytes())
+        kept = json.loads((sweep / "mix.json").read_text())
+        kept["manifest"]["benchmark"]["name"] = name
+        (tmp_path / "pool" / name / "mix.json").write_text(json.dumps(kept))
+    both = mix(pool=tmp_path / "pool", plot=tmp_path / "pool.svg")
+    assert both.complete and [each.past for each in both.outcomes] == [2 * each.past for each in done_in_python.outcomes]
+    assert [each.osr for each in both.outcomes] == [each.osr for each in done_in_python.outcomes]
+    pooled = guieval("study", "mix", "--pool", tmp_path / "pool")
+    assert "Benchmark by benchmark" in pooled.out and "other" in pooled.out and (tmp_path / "pool.svg").exists(), pooled
+    assert len((tmp_path / "pool" / "mixing.csv").read_text().splitlines()) == 1 + 3 * 12
+    assert "leave out --resume, --means" in guieval.sentence(
+        *("study", "mix", "--pool", tmp_path / "pool", "--resume", sweep, "--means", "3")
+    )
+    kept["sweep"]["seed"] = 8
+    (tmp_path / "pool" / "other" / "mix.json").write_text(json.dumps(kept))
+    unlike = guieval.sentence("study", "mix", "--pool", tmp_path / "pool")
+    assert "'demo' and 'other' are sweeps of different settings" in unlike
+    assert "holds no sweep" in guieval.sentence("study", "mix", "--pool", run)
     shown = guieval("study", "mix", "--resume", sweep, "--data", tmp_path / "gone")  # figures need nothing but what is kept
     assert shown.code == 0 and "R_s" in shown.out
     assert RunFolder(settings[3]).manifest.to_json()["mixing"]["artifacts"]["steps"] > 0
