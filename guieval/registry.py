@@ -29,6 +29,7 @@ from guieval.data.shipped import config_folder
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import GuievalError, UsageError, first_problem, nearest
 from guieval.models import ABCModel, ModelConfig, Scaffold
+from guieval.wings import absent
 
 BENCHMARKS_GROUP = "guieval.benchmarks"
 ADAPTERS_GROUP = "guieval.model_adapters"
@@ -67,7 +68,13 @@ def benchmarks() -> dict[str, type[ABCBenchmark]]:
     """All benchmark classes by registered name, in name order."""
     classes: dict[str, type[ABCBenchmark]] = {}
     for name in module_names(BENCHMARKS_GROUP):
-        for item in plugin_classes(importlib.import_module(f"{BENCHMARKS_GROUP}.{name}"), ABCBenchmark):
+        try:
+            module = importlib.import_module(f"{BENCHMARKS_GROUP}.{name}")
+        except ImportError as error:  # drawn by the playground
+            if not absent(error):
+                raise
+            continue
+        for item in plugin_classes(module, ABCBenchmark):
             classes[item.name] = item
     for entry in entry_points(group=BENCHMARKS_GROUP):
         classes.setdefault(entry.name, entry_value(entry))

@@ -17,6 +17,12 @@ from guieval.errors import UsageError
 WINGS = ("conformance", "playground", "connectors", "exchange", "cluster", "studies", "training")
 
 
+def absent(error: ImportError) -> bool:
+    """Whether an import failed because a wing is not there."""
+    names = (error.name or "").split(".")
+    return names[0] == "guieval" and names[1:2] != [] and names[1] in WINGS and find_spec(".".join(names[:2])) is None
+
+
 @cache
 def offers(kind: str) -> Mapping[str, str]:
     """All names of a kind that the wings offer, with their places."""

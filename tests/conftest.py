@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
+from collections.abc import Generator
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from guieval.engines.http.patience import REACHED
+from guieval.wings import WINGS
 from tests.command_line import CommandLine
 from tests.cost import BUDGETS, Cost
 from tests.tiers import TIERS, tier_of
@@ -56,6 +59,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (kept if tier == chosen or (chosen is None and tier != "full") else dropped).append(item)
     config.hook.pytest_deselected(items=dropped)
     items[:] = sorted(kept, key=lambda item: -BUDGETS.get(item.path.relative_to(TESTS).parts[0], 0))
+
+
+def lacking(text: str) -> str | None:
+    """Why a test cannot run in a copy without wings (:mod:`tests.alone`), by its text or its error; ``None`` if it can."""
+    gone = [wing for wing in WINGS if not (REPOSITORY / "guieval" / wing).is_dir()]
+    needed = re.search(rf"guieval[./](?:{'|'.join(gone)})\b", text) if gone else None
+    if needed is not None:
+        return f"needs {needed[0]}, whose folder is deleted"
+    return "needs the playground's demo, whose folder is deleted" if "playground" in gone and "demo" in text else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if isinstance(collector, pytest.Module):
+        failed = str(report.longrepr) if report.failed else ""
+        if why := lacking(collector.path.read_text(encoding="utf-8")) or (failed and lacking(failed)):
+            report.outcome, report.longrepr, report.result = "skipped", (str(collector.path), 0, why), []
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and (why := lacking(str(report.longrepr))):
+        report.outcome, report.longrepr = "skipped", (str(item.path), 0, why)
+    return report
 
 
 @pytest.fixture(scope="session")
