@@ -66,14 +66,6 @@ Caption: TypeAlias = Annotated[str | None, typer.Option(metavar="TEXT", help="La
 Quiet: TypeAlias = Annotated[bool, typer.Option(help="Print only the result, no progress.")]
 
 
-def use_metrics(files: Sequence[Path] | None) -> None:
-    """Register the metrics of the user's files; :class:`guieval.errors.UsageError` for one that has none."""
-    from guieval.metrics.registry import read_metrics
-
-    for file in files or ():
-        read_metrics(file)
-
-
 def one_of(option: str, name: str, known: Iterable[Name]) -> Name:
     """The value of an option; :class:`guieval.errors.UsageError` with the nearest for one that is not ``known``."""
     from guieval.errors import UsageError, nearest

@@ -11,7 +11,7 @@ commands as ``--metrics-from FILE.py``.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
@@ -119,8 +119,13 @@ def metric(name: str, *, unit: str = SHARE, better: Better | None = "more", of: 
     return register
 
 
-def read_metrics(file: Path) -> None:
-    """Import a user's file, which registers its metrics; :class:`UsageError` if it cannot be imported or has none."""
+def use_metrics(files: Iterable[Path] | None) -> None:
+    """Register the metrics of the user's files; :class:`UsageError` for one that cannot be imported or has none."""
+    for file in files or ():
+        _read(file)
+
+
+def _read(file: Path) -> None:
     spec = importlib.util.spec_from_file_location(f"guieval_metrics_{file.stem}", file)
     if spec is None or spec.loader is None or not file.is_file():
         raise UsageError(f"{str(file)!r} is not a Python file; --metrics-from expects one with functions under @guieval.metric")

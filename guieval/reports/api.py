@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from guieval.errors import UsageError
 from guieval.journal.run_folders import paired, rivals, several_runs
-from guieval.metrics.registry import read_metrics
+from guieval.metrics.registry import use_metrics
 from guieval.reports.comparison import Comparison, compare_all, write_flips
 from guieval.reports.comparison import flips as flips_of
 from guieval.reports.comparison_formats import FORMATS as COMPARISON_FORMATS
@@ -21,12 +20,6 @@ from guieval.reports.tables.records import apart, check_ending, writable
 from guieval.reports.tables.writers import Format, format_named
 from guieval.running.costs import read_prices
 from guieval.settings.given import AnyPath, OneOrMore, Paths, every, every_path, one_path
-
-
-def use_metrics(files: Iterable[Path]) -> None:
-    """Register the metrics of the user's files; :class:`guieval.errors.UsageError` for one that has none."""
-    for file in files:
-        read_metrics(file)
 
 
 def compare(

@@ -42,6 +42,8 @@ _RIGHT = {"step": "are exact", "task": "succeed at first"}
 SIGNIFICANT = 0.05
 """A difference whose p-value is below this is marked with a star."""
 _HEADS = ("metric", "n", "A", "B", "B - A [95 % interval]", "p", "detectable")
+_JSON = {"protocol": "protocol", "metric": "title", "meaning": "meaning", "A": "first", "B": "second"}
+_JSON |= {"difference": "difference", "detectable": "smallest", "shared": "shared"}
 
 
 @dataclass(frozen=True)
@@ -496,37 +498,18 @@ def _adjusted(comparison: Comparison) -> str:
 
 def compare_json(comparison: Comparison) -> dict[str, Any]:
     """The whole comparison; fractions in [0, 1]."""
+    runs: dict[str, Any] = {}
+    sides = zip("AB", (comparison.first, comparison.second), comparison.setups, comparison.directories, strict=True)
+    for letter, run, setup, directory in sides:
+        size = {"steps": len(run), "episodes": len(run.episodes)}
+        about = {"edition": run.edition, "scaffold": run.scaffold, "setup": setup, "directory": directory}
+        runs[letter] = {"model": run.model, "benchmark": run.benchmark, "mode": run.mode, **size, **about}
     return {
-        "runs": {
-            letter: {
-                **{name: getattr(run, name) for name in ("model", "benchmark", "mode")},
-                "steps": len(run),
-                "episodes": len(run.episodes),
-                "edition": run.edition,
-                "scaffold": run.scaffold,
-                "setup": setup,
-                "directory": directory,
-            }
-            for letter, run, setup, directory in zip(
-                "AB", (comparison.first, comparison.second), comparison.setups, comparison.directories, strict=True
-            )
-        },
+        "runs": runs,
         "holm": comparison.holm,
         "unlike": comparison.unlike,
         "notes": comparison.notes,
-        "metrics": [
-            {
-                "protocol": each.protocol,
-                "metric": each.title,
-                "meaning": each.meaning,
-                "A": each.first,
-                "B": each.second,
-                "difference": each.difference,
-                "detectable": each.smallest,
-                "shared": each.shared,
-            }
-            for each in comparison.metrics
-        ],
+        "metrics": [{name: getattr(each, field) for name, field in _JSON.items()} for each in comparison.metrics],
         "exact_match": comparison.exact,
     }
 

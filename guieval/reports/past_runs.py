@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from guieval.errors import GuievalError
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE
-from guieval.journal import EPISODES, JOURNALS, LOCK, MANIFEST, METRICS, SWEEP, RunFolder
+from guieval.journal import EPISODES, JOURNALS, LOCK, MANIFEST, METRICS, ROLLOUT, SWEEP, RunFolder
 from guieval.journal.repeats import FOLDER, grouped
 from guieval.journal.run_files import Manifest, setup_line
 from guieval.journal.setup import engine_of
@@ -71,13 +71,15 @@ def past_runs(folder: Path) -> list[PastRun]:
     return sorted(runs, key=lambda run: (run.created, run.name), reverse=True)
 
 
-def run_directories(folder: Path) -> Iterator[Path]:
-    """The directories of these runs."""
+def run_directories(folder: Path, *, rollouts: bool = False) -> Iterator[Path]:
+    """The directories of these runs; with ``rollouts`` a rollout is one, and so is a run that has no journal yet."""
     for place, below, files in os.walk(folder):
-        if SWEEP in files:
-            below.clear()
-        elif MANIFEST in files and not _OF_A_RUN.isdisjoint(files):
+        begun = MANIFEST in files and not _OF_A_RUN.isdisjoint(files)
+        found = MANIFEST in files or ROLLOUT in files if rollouts else begun
+        if SWEEP in files or found:
             below.clear()  # parts of the run, e.g. of its workers
+        below.sort()
+        if found and SWEEP not in files:
             yield Path(place)
 
 

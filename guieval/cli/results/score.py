@@ -24,6 +24,8 @@ from guieval.errors import UsageError
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import several_runs
+from guieval.metrics.columns import RunColumns
+from guieval.metrics.registry import use_metrics
 from guieval.reports.console import Run, online_tables, report_json, report_tables, warning_lines
 from guieval.reports.matrix_table import (
     agreement_lines,
@@ -66,7 +68,7 @@ def score(
     json: JSON = False,
 ) -> None:
     """Score a run directory again, without the model."""
-    options.use_metrics(metrics_from)
+    use_metrics(metrics_from)
     if adapter is not None and not reparse:
         raise UsageError("--adapter reads the raw replies of a run again: add --reparse")
     choice = Choice(split, tuple(subset or ()), sample_set, episodes)
@@ -158,13 +160,15 @@ def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: b
         for line in warning_lines([run]):
             say(f"Warning: {line}")
         say(f"data:     {metrics.steps}")
-        if columns.edition_line:
-            say(f"labels:   {columns.edition_line}")
-        if answers.answered.scaffold:
-            say(f"scaffold: {answers.answered.scaffold}")
-        for text in metrics.overlays:
-            say(f"overlay:  {text}")
+        _print_about(answers, columns)
     return _ShownScore(metrics.state != "finished", values)
+
+
+def _print_about(answers: JudgedAnswers, columns: RunColumns) -> None:
+    texts = {"labels": [columns.edition_line], "scaffold": [answers.answered.scaffold], "overlay": answers.answered.overlays}
+    for name, lines in texts.items():
+        for line in filter(None, lines):
+            say(f"{name + ':':9} {line}")
 
 
 def _print_matrix(
@@ -183,12 +187,7 @@ def _print_matrix(
         show(matrix_table(placed), *tables, glance_table(common, placed))
         for line in (*step_lines(placed), *agreement_lines(common), *unmeasured_lines(placed)):
             say(line)
-        if common.edition_line:
-            say(f"labels:   {common.edition_line}")
-        if common.scaffold:
-            say(f"scaffold: {common.scaffold}")
-        for text in answers.answered.overlays:
-            say(f"overlay:  {text}")
+        _print_about(answers, common)
     if disagreements is not None:
         _write_disagreements(disagreements, answers, choice, err=json)
     return _ShownScore(bool(unmeasured_lines(placed)), values)

@@ -25,12 +25,15 @@ class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ResultColumn(_Value):
-    """One metric of a table; ``protocol``, ``metric`` and what it is over are given where guieval computes the same metric."""
-
+class _Named(_Value):
     name: str = Field(min_length=1, description="what options call the column")
     title: str = Field(min_length=1, description="its head, short")
     meaning: str = Field(min_length=1, description="what it is, with its unit")
+
+
+class ResultColumn(_Named):
+    """One metric of a table; ``protocol``, ``metric`` and what it is over are given where guieval computes the same metric."""
+
     decimals: int = Field(ge=0, description="as printed")
     mode: str | None = Field(None, description="offline, soeval, sop or online")
     benchmark: str | None = Field(None, description="registered name, of a benchmark or an environment")
@@ -49,12 +52,9 @@ class ResultColumn(_Value):
         return self
 
 
-class Derived(_Value):
+class Derived(_Named):
     """A column that the paper does not print: the mean of some that it does; of a row without one of them it is ``None``."""
 
-    name: str = Field(min_length=1, description="what options call the column")
-    title: str = Field(min_length=1, description="its head, short")
-    meaning: str = Field(min_length=1, description="what it is, with its unit")
     mean_of: tuple[str, ...] = Field(min_length=1, description="names of columns of the table")
 
 

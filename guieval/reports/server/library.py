@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from guieval.errors import GuievalError, UsageError
-from guieval.journal import MANIFEST, METRICS, ROLLOUT, SWEEP, RunFolder, is_held
+from guieval.journal import MANIFEST, METRICS, RunFolder, is_held
 from guieval.journal.directory import journal_file
 from guieval.journal.repeats import FOLDER
 from guieval.journal.run_folders import is_rollout, rounds_of
 from guieval.reports.notes import NOTES, read_notes
-from guieval.reports.past_runs import past_run
+from guieval.reports.past_runs import past_run, run_directories
 from guieval.reports.tables.writers import plain
 from guieval.running.kinds import KINDS
 
@@ -88,7 +88,7 @@ class Library:
         single = len(self._folders) == 1
         found: dict[str, tuple[str, Path]] = {}
         for folder in self._folders:
-            for directory in _run_folders(folder):
+            for directory in run_directories(folder, rollouts=True):
                 below = directory.relative_to(folder).as_posix()
                 name = directory.name or str(directory.resolve())
                 if FOLDER.fullmatch(name):
@@ -110,16 +110,6 @@ class Library:
         if kept is None or kept[0] != state:
             kept = self._rows[name] = (state, {"id": name, "name": title, **_described(directory, title)})
         return kept[1]
-
-
-def _run_folders(folder: Path) -> Iterator[Path]:
-    for place, below, files in os.walk(folder):
-        if SWEEP in files:
-            below.clear()
-        elif ROLLOUT in files or MANIFEST in files:
-            below.clear()
-            yield Path(place)
-        below.sort()
 
 
 def _described(directory: Path, title: str) -> dict[str, Any]:

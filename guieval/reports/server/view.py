@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Thread
 
 from guieval.errors import UsageError
-from guieval.metrics.registry import read_metrics
+from guieval.metrics.registry import use_metrics
 from guieval.reports.server.app import ViewerApp
 from guieval.reports.server.library import Library
 from guieval.reports.server.serving import address, has_screen, listen, serve, tunnel
@@ -29,8 +29,7 @@ def view(
     The other arguments are the options of the same names; ``announce`` is given the lines with the addresses. Raises
     :class:`guieval.errors.UsageError` if there is no run, or the port cannot be had.
     """
-    for file in every_path(metrics_from):
-        read_metrics(file)
+    use_metrics(every_path(metrics_from))
     if port is not None and not 0 <= port <= 65535:
         raise UsageError(f"--port is {port}; expected 0 to 65535")
     folders = every_path(runs)

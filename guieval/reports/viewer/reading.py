@@ -16,7 +16,7 @@ from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import open_folder
 from guieval.scoring.matrix import ALL
-from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, Verdict
+from guieval.steps import EpisodeKey, StepOutcome, StepRecord, Verdict
 
 Prompter: TypeAlias = Callable[[StepRecord, Mapping[int, StepRecord]], tuple[str, str]]
 """Rebuilds a step's prompt from its record and the records of its episode by step: (text, note). If that is impossible, the
@@ -66,7 +66,7 @@ def walk(
             seen[index] = SeenStep(tuple(NOT_REACHED if ended else NOT_RUN for ended in stopped))
             continue
         shown = record.samples[:samples]
-        outcomes = tuple(tuple(_judge(evaluator, record, sample) for evaluator in evaluators) for sample in shown)
+        outcomes = tuple(tuple(evaluator.rescore(record.task, sample) for evaluator in evaluators) for sample in shown)
         codes = []
         for place, outcome in enumerate(outcomes[0]):
             codes.append(NOT_REACHED if stopped[place] else code_of(outcome))
@@ -105,8 +105,3 @@ def protocols_to_show(run: RunFolder, names: Sequence[str]) -> list[str]:
         else:
             chosen[get_protocol(name).name] = None
     return list(chosen)
-
-
-def _judge(evaluator: ActionEvaluator, record: StepRecord, sample: Sample) -> StepOutcome:
-    """An answer's outcome; without an answer, the recorded outcome."""
-    return evaluator.rescore(record.task, sample)
