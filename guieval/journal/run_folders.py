@@ -33,9 +33,7 @@ def one_run(directory: Path) -> Path:
     if not directory.exists():
         raise UsageError(f"the run directory {str(directory)!r} does not exist")
     if directory.is_file():
-        raise UsageError(
-            f"{str(directory)!r} is a file, not a run: `guieval data import {directory} --out RUN` makes one of it"
-        )
+        raise UsageError(f"{str(directory)!r} is a file, not a run: `guieval data import {directory} --out RUN` makes a run")
     if is_run(directory):
         return directory
     below = runs_below(directory)

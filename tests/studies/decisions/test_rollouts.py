@@ -19,7 +19,6 @@ from guieval.journal import PACKED_STEPS, RunFolder
 from guieval.journal.run_folders import rounds_of
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import benchmarks, load_benchmark, load_model
-from guieval.running.rollouts import PAPER_SEEDS, plan_rounds
 from guieval.scoring.score import evaluate_run
 from guieval.settings import RunConfig
 from guieval.steps import StepTaskModel
@@ -27,6 +26,7 @@ from guieval.studies.decisions.clustering import ClusterSettings
 from guieval.studies.decisions.executions import read_executions
 from guieval.studies.decisions.measures import measure, pass_at
 from guieval.studies.decisions.subset import get_subset, list_subsets
+from guieval.studies.rollouts import PAPER_SEEDS, plan_rounds
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
@@ -177,9 +177,7 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
         assert {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)} == whole
         assert "already holds" in guieval.sentence("study", "rollout", *arguments)
         assert "leave out --seeds" in guieval.sentence("study", "rollout", "--resume", out, "--seeds", "1,2")
-        assert "it differs in" in guieval.sentence(
-            "study", "rollout", "--resume", out, "--set", "sampling.temperature=0.2", "--quiet"
-        )
+        assert "it differs in" in guieval.sentence("study", "rollout", "--resume", out, "--set", "sampling.temperature=0.2")
     assert "holds no rollout" in guieval.sentence("study", "rollout", "--resume", first)
     done = guieval("score", first)
     assert done.code == 0 and "pass@4" in done.out
