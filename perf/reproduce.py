@@ -28,20 +28,21 @@ the paper gives, and what differs from the paper. The command `python -m perf.re
 page with it, and gives every command to the command line's parser. None of these numbers was reproduced here, because that
 needs GPUs, the weights and the data. [reproduced.md](reproduced.md) lists scores that were reproduced from published replies.
 
-`DATA/NAME` is the folder of a benchmark's data (`guieval benchmarks NAME` lists its source); evaluations read it from the
-default folder (`guieval data download NAME`), or with `--data DIR`. A training on several machines is started on each of them,
-with `--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number of
-processes is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
+`DATA/NAME` is the folder of a benchmark's data (`guieval benchmarks NAME` lists its source); evaluations find it as
+`data/NAME`, where `guieval data download NAME` puts it, or with `--data DIR`. A training on several machines is started on each
+of them, with `--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number
+of processes is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
 ([environments.md](environments.md)), or of the model that writes thoughts. A budget of `null` is the papers' ∞. A command that
 occurs in several rows is run once. A table or figure of many trainings is one campaign ([campaigns.md](campaigns.md)), which
 trains, evaluates, and prints its numbers next to the printed ones; `--dry-run` lists what it does. `guieval leaderboard runs/*`
-shows runs beside the published rows.
+shows runs next to the published rows.
 """
 NOT_GIVEN = "not in the paper"
 PARTS = {
     "node": "accelerate launch --config_file configs/training/accelerate/zero3.yaml --num_processes 8 -m guieval train ",
     "nodes": "accelerate launch --config_file configs/training/accelerate/zero3.yaml --num_machines 4 --num_processes 32 "
     "--machine_rank 0 --main_process_ip HOST --main_process_port 29500 -m guieval train ",
+    "five": "--bench androidcontrol --bench aitz --bench gui-odyssey --bench cagui --bench hypertrack",
     "androidworld": "--bench androidworld --mode online --set bench_options.url=URL --set bench_options.combinations=1",
 }
 """Parts of commands, by the names in braces in ``perf/reproduce.yaml``."""
@@ -150,7 +151,7 @@ def _of_row(section: Mapping[str, Any], table: ResultTable, row: PublishedModel)
     if "train" in own:
         launched = own.get("launch", "nodes")
         commands = [] if own.get("trained") else [PARTS[launched] + own["train"]]
-        label, weights = Path(own["out"]).name, f" --set model_path={own['out']}/final"
+        label, weights = Path(own["out"]).name, f" --set model_path={own['out']}/final {own.get('options', '')}".rstrip()
         commands += [_run(run, own.get("model", "qwen2.5-vl-7b-ui-s1"), weights, label, row) for run in runs]
     elif checkpoint := own.get("checkpoint", row.checkpoint):
         for run in runs:

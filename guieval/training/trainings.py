@@ -188,7 +188,7 @@ def planned_trainings(given: Trainings, out: Path) -> list[PlannedTraining]:
             overrides += [] if weights is None else [f"model_path={json.dumps(str(weights.final))}"]
             values = read_settings(file, "training")
             override(values, overrides)
-            titles = {key: value if _plain(value) else title for key, (title, value) in zip(grid, chosen, strict=True)}
+            titles = {key: value if _plain(value) else _number(title) for key, (title, value) in zip(grid, chosen, strict=True)}
             found[name] = PlannedTraining(
                 name,
                 file,
@@ -207,6 +207,11 @@ def planned_trainings(given: Trainings, out: Path) -> list[PlannedTraining]:
 
 def _plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float)
+
+
+def _number(title: str) -> int | str:
+    """The name of a value, as a number if it is one: of sets of 16 and 32 steps a curve can be drawn."""
+    return int(title) if title.isdecimal() else title
 
 
 def _launch(given: Trainings) -> tuple[str, ...]:

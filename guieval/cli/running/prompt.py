@@ -17,8 +17,11 @@ from guieval.history.modes import Mode, get_mode
 from guieval.journal import RunFolder
 from guieval.models.faults import named_faults
 from guieval.models.written_prompts import shown
-from guieval.registry import load_model
+from guieval.registry import build_model, model_config
 from guieval.steps import Episode, Sample
+
+_OF_MODEL = "options."
+"""Before the name of an option of the model's adapter, as in the settings of a run."""
 
 
 def prompt(
@@ -34,16 +37,23 @@ def prompt(
     thought: Annotated[str | None, typer.Option(help="Show the prompt that contains this thought.")] = None,
     adapter: options.Adapter = None,
     scaffold: options.Scaffold = None,
-    override: options.LoaderOptions = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Loader's option=value, or options.option=value of the model; may be repeated."),
+    ] = None,
 ) -> None:
     """Print what a model would be sent for one step; a screenshot appears as name, size and size after resizing."""
-    loaded = load_model(model, adapter=adapter, scaffold=scaffold, thinking=thinking)
+    of_model = [each for each in override or () if each.startswith(_OF_MODEL)]
+    own = options.loader_options([each.removeprefix(_OF_MODEL) for each in of_model])
+    config = model_config(model, adapter, scaffold)
+    loaded = build_model(config.model_copy(update={"options": {**config.options, **own}}), thinking=thinking)
     how = get_mode(mode)
     if how.history != "reference" and run is None:
         raise UsageError(f"in mode {mode!r} the past holds the model's own answers: add --run, a run in which it gave them")
     if how.history == "reference" and run is not None:
         raise UsageError(f"in mode {mode!r} the past is the reference's; --run is for the modes that show a model its own")
-    found = _episode(options.open_benchmark(bench, data, override), episode, subset)
+    of_loader = [each for each in override or () if each not in of_model]
+    found = _episode(options.open_benchmark(bench, data, of_loader), episode, subset)
     if not 0 <= step < len(found):
         raise UsageError(f"episode {episode!r} has the steps 0 to {len(found) - 1}, not {step}")
     task, past = found.steps[step], _past(found, step, how, run)
