@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from guieval.journal import METRICS
@@ -23,14 +24,15 @@ EVERY = len(protocols_for("demo"))
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two tries offline, one in mode sop, and one in the simulated phone."""
+    """Two tries offline, one in mode sop, one in the simulated phone, and one of several samples."""
     folder = tmp_path_factory.mktemp("plotted")
-    made = {name: folder / name for name in ("first", "second", "sop", "online")}
+    made = {name: folder / name for name in ("first", "second", "sop", "online", "several")}
     with MockServer(MockSettings(policy="centre", model="ui-tars-7b")) as server:
         for name, directory in made.items():
             mode = name if name in ("sop", "online") else "offline"
             own = {"limit": 4, "max_steps": 2} if name == "online" else {"bench_options": {"episodes": 4, "seed": 4}}
             made_of = {**own, "base_urls": (server.base_url,), "mode": mode}
+            made_of |= {"samples": 2, "sampling": {"temperature": 1}} if name == "several" else {}
             opened_run(RunConfig(model="ui-tars-7b", bench="demo", **made_of), directory).execute(resume=False)
     return made
 
@@ -47,6 +49,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (("horizon", "--by", "reasoning"), ("first",), "exact match by length of the reasoning under guievalkit"),
         (("bars", "--metric", "mean steps"), ("online",), "mean steps under environment, n = 4, 95 % intervals"),
         (("strip",), ("online",), "By ui-tars-7b ("),
+        (("clusters", "--task", "s4-0000#0"), ("several",), "the decisions at step demo/s4-0000#0, '"),
+        (
+            ("reachability",),
+            ("several",),
+            "OPTICS reachability of the clicks at step demo/s4-0000#0, with DBSCAN's radius of 70",
+        ),
+        (("nlogi", "--kappa", "3"), (), "by kappa at E(p) 0.5, by gap at E(p) 0.3"),
     ],
 )
 def test_each_kind_of_picture_of_runs(
@@ -56,7 +65,7 @@ def test_each_kind_of_picture_of_runs(
     done = guieval("plot", *arguments, *(runs[name] for name in names), "--out", file)
     assert done.code == 0, done
     assert says in done.out and f"picture:  {file}" in done.out
-    assert "data: all 4 episodes" in done.out or arguments[0] in ("bars", "strip")
+    assert "data: all 4 episodes" in done.out or arguments[0] not in ("actions", "horizon", "matrix", "pareto", "samples")
     assert file.read_text(encoding="utf-8").startswith("<?xml")
 
 
@@ -104,6 +113,9 @@ def test_numbers_of_bars_budgets_and_kinds_of_evaluation(runs: dict[str, Path], 
     sop, online = numbers("paradigms", *finished, *columns)
     assert [sop["tasks"], round(sop["r2"], 3), online["tasks"], online["r2"]] == [4, 0.601, 4, 1]
     assert "1 --x and 1 runs" in guieval.sentence("plot", "paradigms", runs["sop"], *columns, "--out", tmp_path / "b.svg")
+    for schedule in numbers("nlogi", "--gap", "0.5", "--gap", "0.9")["schedules"]:
+        assert np.trapezoid(schedule["p"], dx=0.05) == pytest.approx(schedule["mean"], abs=0.005)
+        assert schedule["p"][-1] == pytest.approx(schedule["gap"])
     assert "is over recorded steps" in guieval.sentence("plot", "strip", runs["first"], "--out", tmp_path / "b.svg")
 
 
@@ -122,6 +134,9 @@ def test_names_of_equal_runs_and_tables(runs: dict[str, Path], tmp_path: Path, g
 
 def test_mistakes(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     first, out = runs["first"], ("--out", tmp_path / "a.pdf")
+    assert "did you mean 's4-0000#1'?" in guieval.sentence("plot", "clusters", runs["several"], *out, "--task", "s4-000#1")
+    assert "no step of" in guieval.sentence("plot", "clusters", first, *out)
+    assert "drawn without runs" in guieval.sentence("plot", "nlogi", first, *out)
     assert "did you mean 'actions'?" in guieval.sentence("plot", "action", first, *out)
     assert "must end in .pdf, .svg, .png" in guieval.sentence("plot", "actions", first, "--out", tmp_path / "a.gif")
     assert "--out names the picture" in guieval.sentence("plot", "actions", first)

@@ -9,12 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
 from guieval.actions import Stop, Wait
-from guieval.analysis.decisions.clustering import ClusterSettings
+from guieval.analysis.decisions.clustering import RADIUS, ClusterSettings, decide
 from guieval.analysis.decisions.measures import DecisionColumns, measure
+from guieval.analysis.decisions.reachability import reachability
 from guieval.analysis.decisions.shifts import shift
 from guieval.errors import UsageError
 from guieval.reports.plots.decisions import BIN, diversities, level_shifts, pass_curves, trade_offs
-from tests.analysis.decisions.scripted_executions import executions, task
+from tests.analysis.decisions.scripted_executions import executions, scattered, task
 
 
 def run(title: str, right: tuple[int, ...], n: int = 10) -> DecisionColumns:
@@ -79,6 +80,17 @@ def test_pass_curves_begin_at_the_mean_stability() -> None:
     assert np.asarray(second.get_ydata())[0] == pytest.approx(100 * 43 / 60)
     assert np.asarray(first.get_xdata()).tolist() == [1, 2, 4, 8, 10]
     whole(figure)
+
+
+def test_peaks_of_reachability_above_the_radius_begin_the_clusters_of_dbscan() -> None:
+    """OPTICS and DBSCAN are different algorithms; a click weighed wrongly or out of order has another cluster's label."""
+    step = scattered((0.5, 0.3, 0.2), 200, np.random.default_rng(1))
+    found = reachability(step, decide(step))
+    begins = np.flatnonzero(found.distances > RADIUS)
+    assert begins[0] == 0 and np.isinf(found.distances[0]) and len(found.points) == 200
+    assert sorted(found.labels[begins]) == [0, 1, 2] and all(len({*each}) == 1 for each in np.split(found.labels, begins[1:]))
+    with pytest.raises(UsageError, match="has 0 clicks"):
+        reachability(executions([Stop()]), decide(executions([Stop()])))
 
 
 def test_nothing_to_draw() -> None:
