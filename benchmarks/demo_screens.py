@@ -2,7 +2,7 @@
 
 Portrait and landscape, smaller and larger than the limits of usual processors, a narrow strip, squares that an EXIF orientation
 turns, and phones with small text, which lossy encoding blurs. The icons are those of :mod:`guieval.testing.icons.screens`, the
-phones those of :mod:`guieval.testing.phone`. ``guieval audit-engine`` sends them. There is no published count to expect.
+phones those of :mod:`guieval.testing.phone`. ``guieval dev audit-engine`` sends them. There is no published count to expect.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from guieval.frames import PER_999
 from guieval.history import HistoryEntry, describe
 from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel
+from guieval.steps import StepTaskModel, whole_text
 
 CALLS = calls.CallTable(
     {
@@ -60,7 +60,7 @@ class TinyPolicy(ABCModel):
         return chat(self.image(task), "\n".join(lines))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        text = text.strip()
+        text = whole_text(text.strip())
         found = _ACTION.search(text) if text.endswith(")") else None
         if found is None:
             raise ParseError(f"the reply does not end in an action, such as click(X,Y): {text[-80:]!r}")

@@ -1,4 +1,4 @@
-"""Rollouts as they are begun and resumed: :func:`guieval.rollout`, and what ``guieval rollout`` plans by the same rules."""
+"""Rollouts as they are begun and resumed: :func:`guieval.rollout`, and how ``guieval study rollout`` plans them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def rollout(
     progress: bool | None = None,
     **settings: Unpack[RunSettings],
 ) -> tuple[Result, ...]:
-    """Draw many samples of every step in rounds of one seed each, as ``guieval rollout`` does; the result of each round.
+    """Draw many samples of every step in rounds of one seed each, as ``guieval study rollout`` does; the result of each round.
 
     ``config``, ``progress``, ``settings`` and what is raised are as in :func:`guieval.run`, and the other arguments are the
     options of the same names. ``guieval.open_run`` shows the rounds of the folder together.

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from guieval.actions import Action, Unsupported
-from guieval.analysis.consistency.contingency import Contingency
+from guieval.analysis.consistency.contingency import Contingency, Stratified
 from guieval.analysis.consistency.judging import Consistency, Finding, Majority, Trace, contingency, detection, failures
 from guieval.history import describe
 from guieval.metrics import Measured
@@ -27,6 +27,11 @@ from guieval.steps import EpisodeKey
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 LONGEST = 240
 """Characters of a thought in a table of words; a page and a file of steps have it whole."""
+CONFOUNDED = 0.1
+"""The part of the smaller by which the odds ratios over all steps and within benchmarks may differ: a usual limit."""
+DIFFERENT = 0.05
+"""The p-value below which the benchmarks' odds ratios are said to differ."""
+_WITHIN = "within benchmarks"
 MEANING = {
     "action type": "another type of action than the consensus: planning or action selection",
     "action target": "the same type with another place, text, direction or button: grounding",
@@ -40,7 +45,15 @@ def tables(found: Consistency, *, undecided_as: bool | None = None) -> list[Tabl
     if found.labelled:
         made += [_rates(found, undecided_as), _confusion(found, undecided_as)]
     table = contingency(found.traces, undecided_as=undecided_as)
-    return [*made, _matches(found, table, undecided_as), _association(table), _taxonomy(found)]
+    made.append(_matches(found, table, undecided_as))
+    if len(cut := _cut_by_benchmark(found, undecided_as)) == 1:
+        return [*made, _association(table), _taxonomy(found)]
+    within = Stratified(tuple(cut.values()))
+    return [*made, _benchmarks(found, cut, table), _association(table, within), _taxonomy(found)]
+
+
+def _cut_by_benchmark(found: Consistency, undecided_as: bool | None) -> dict[str, Contingency]:
+    return {name: contingency(traces, undecided_as=undecided_as) for name, traces in found.by_benchmark.items()}
 
 
 def examples(found: Consistency, each: int) -> list[tuple[str, Trace]]:
@@ -80,6 +93,7 @@ def consistency_json(found: Consistency, each: int, *, undecided_as: bool | None
         },
         "judges": [{**vars(judge), "directory": str(judge.directory)} for judge in found.judges],
         "contingency": contingency(found.traces, undecided_as=undecided_as).to_json(),
+        **_strata_json(_cut_by_benchmark(found, undecided_as)),
         "failures": {kind: len(traces) for kind, traces in failures(found.traces).items()},
         "examples": [{"failure": kind, **step_row(trace, found)} for kind, trace in examples(found, each)],
     }
@@ -92,6 +106,14 @@ def consistency_json(found: Consistency, each: int, *, undecided_as: bool | None
             },
         }
     return values
+
+
+def _strata_json(cut: Mapping[str, Contingency]) -> dict[str, Any]:
+    """The benchmarks' tables and what holds within them, if there are several."""
+    if len(cut) == 1:
+        return {}
+    within = Stratified(tuple(cut.values())).to_json()
+    return {"benchmarks": {name: table.to_json() for name, table in cut.items()}, "within_benchmarks": within}
 
 
 def step_row(trace: Trace, found: Consistency) -> dict[str, Any]:
@@ -225,21 +247,70 @@ def _ratio(traces: Iterable[Trace], kind: bool | None, undecided_as: bool | None
     return Number(mean_over_episodes(right, n, share=True), unit=False)
 
 
-def _association(table: Contingency) -> Table:
-    rows = (
+def _benchmarks(found: Consistency, cut: Mapping[str, Contingency], whole: Contingency) -> Table:
+    rows: list[Row] = []
+    traces = {**found.by_benchmark, "all": found.traces}
+    for name, each in {**cut, "all": whole}.items():
+        ratios = [share(value, unit=False) for value in (each.consistent_ratio, each.inconsistent_ratio)]
+        rows.append(
+            (
+                name,
+                *(each.consistent, each.inconsistent, len(traces[name]) - each.n),
+                *ratios,
+                *(bare(value, ".2f") for value in (each.relative_risk, each.odds_ratio)),
+                bare(each.phi, ".3f"),
+            )
+        )
+    header = columns(
+        *("benchmark", "consistent", "inconsistent", "undecided", "match, consistent (%)", "match, inconsistent (%)"),
+        *("relative risk", "odds ratio", "phi"),
+    )
+    return Table("Benchmark by benchmark", header, tuple(rows), name="benchmarks")
+
+
+def _association(table: Contingency, within: Stratified | None = None) -> Table:
+    rows: tuple[Row, ...] = (
         ("difference of the match ratios", _points(table.difference), ""),
         ("relative risk", bare(table.relative_risk, ".2f"), _ends(table.relative_risk_interval())),
         ("odds ratio", bare(table.odds_ratio, ".2f"), _ends(table.odds_ratio_interval())),
         ("chi-square, 1 degree of freedom", bare(table.chi_square, ".2f"), ""),
         ("phi", bare(table.phi, ".3f"), ""),
-        ("p", _p(table), ""),
+        ("p", _p(table.log10_p), ""),
     )
-    notes = (
+    notes: tuple[str, ...] = (
         f"of {table.n:,} steps, taken as independent of each other; chi-square without continuity correction; "
         "inf: divided by no step at all",
     )
+    if within is not None:
+        rows += (
+            (f"relative risk {_WITHIN}", bare(within.relative_risk, ".2f"), _ends(within.relative_risk_interval())),
+            (f"odds ratio {_WITHIN}", bare(within.odds_ratio, ".2f"), _ends(within.odds_ratio_interval())),
+            (f"chi-square {_WITHIN}", bare(within.chi_square, ".2f"), ""),
+            (f"p {_WITHIN}", _p(within.log10_p), ""),
+        )
+        notes += (
+            "within benchmarks: Mantel-Haenszel, which compares steps of the same benchmark only",
+            *warnings(table, within),
+        )
     header = columns("measure", "value", "95 % interval")
     return Table("How consistency and exact match go together", header, rows, notes, "association")
+
+
+def warnings(table: Contingency, within: Stratified) -> list[str]:
+    """Why the sum of all benchmarks' tables misleads, if it does."""
+    pooled, own, found = table.odds_ratio, within.odds_ratio, []
+    if pooled is not None and own is not None and pooled != own and abs(pooled - own) > CONFOUNDED * min(pooled, own):
+        found.append(
+            f"pooling misleads: the odds ratio is {pooled:.2f} over all steps and {own:.2f} within benchmarks, which differ "
+            "both in consistency and in exact match; report the second"
+        )
+    if (equal := within.equal_odds()) is not None and equal[2] < DIFFERENT:
+        square, freedom, p = equal
+        found.append(
+            f"the odds ratios of the benchmarks differ (Breslow-Day-Tarone chi-square {square:.2f}, degrees of freedom "
+            f"{freedom}, p {p:.4f}): no single one describes them all; report them one by one"
+        )
+    return found
 
 
 def _taxonomy(found: Consistency) -> Table:
@@ -261,9 +332,7 @@ def _ends(interval: tuple[float, float] | None) -> str:
     return "" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"
 
 
-def _p(table: Contingency) -> str:
-    if table.log10_p is None:
+def _p(log10_p: float | None) -> str:
+    if log10_p is None:
         return NOTHING
-    if table.log10_p > -4:
-        return f"{10**table.log10_p:.4f}"
-    return f"10^{table.log10_p:.1f}"
+    return f"{10**log10_p:.4f}" if log10_p > -4 else f"10^{log10_p:.1f}"

@@ -1,4 +1,4 @@
-"""The tables of ``guieval decisions``; each title names the corresponding table or figure of the paper."""
+"""The tables of ``guieval study decisions``; each title names the corresponding table or figure of the paper."""
 
 from __future__ import annotations
 

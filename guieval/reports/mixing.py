@@ -1,4 +1,4 @@
-"""Sweeps over mixed histories as they are begun, resumed and drawn: :func:`guieval.mix`, and what ``guieval mix`` calls."""
+"""Sweeps over mixed histories, begun, resumed and drawn: :func:`guieval.mix`, and what ``guieval study mix`` calls."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def mix(
     progress: bool | None = None,
     **settings: Unpack[RunSettings],
 ) -> SweepResult:
-    """Run a model under mixed histories, as ``guieval mix`` does, or continue a sweep that was stopped.
+    """Run a model under mixed histories, as ``guieval study mix`` does, or continue a sweep that was stopped.
 
     ``config``, ``progress``, ``settings`` and what is raised are as in :func:`guieval.run`, and the other arguments are the
     options of the same names. Ctrl-C stops in order; the result is then not complete.

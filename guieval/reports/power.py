@@ -72,7 +72,7 @@ def power(
     power: float = 0.8,
     alpha: float = 0.05,
 ) -> Power:
-    """The smallest difference in exact match that steps can detect, as ``guieval power`` prints it.
+    """The smallest difference in exact match that steps can detect, as ``guieval study power`` prints it.
 
     The arguments are those of the command. Raises :class:`guieval.errors.UsageError` for whatever it refuses.
     """

@@ -1,8 +1,8 @@
 """The results of a campaign's trainings: their metrics next to the printed ones, with GPU hours, as a table and as JSON.
 
 A printed row belongs to the training that it names (``training`` in ``configs/results``). ``trainings.jsonl`` in the campaign's
-folder has every metric of every training with the settings in which it differs from the others; ``guieval fit-scaling`` and
-``guieval plot study`` read it (:mod:`guieval.analysis.trained`).
+folder has every metric of every training with the settings in which it differs from the others; ``guieval study fit-scaling``
+and ``guieval plot study`` read it (:mod:`guieval.analysis.trained`).
 """
 
 from __future__ import annotations

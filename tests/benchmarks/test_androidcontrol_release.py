@@ -535,7 +535,7 @@ def test_lists_that_do_not_fit_are_reported(tmp_path: Path, splits: object, prob
 
 
 def test_the_loader_sends_the_release_to_prepare(folder: Path) -> None:
-    told = r"as its authors release it.*`guieval prepare androidcontrol-low --source .* --out DIR`"
+    told = r"as its authors release it.*`guieval data prepare androidcontrol-low --source .* --out DIR`"
     with pytest.raises(UsageError, match=told):
         load_benchmark("androidcontrol-low", folder)
 

@@ -38,7 +38,7 @@ def test_the_page_is_accessible_and_fits_a_phone(chromium: Browser, tmp_path: Pa
     judges = tuple(Judge(tmp_path, f"judge-{number}-{'x' * 40}", 4, 32, 0, 0) for number in range(3))
     found = Consistency(tmp_path, "a model", "guievalkit", ClusterSettings(), judges, traces, 0, 0)
     file = tmp_path / "page.html"
-    file.write_text(consistency_page(found, tmp_path, 2), encoding="utf-8")
+    file.write_text(consistency_page(found, {traces[0].task.benchmark: tmp_path}, 2), encoding="utf-8")
     for one in opened(chromium, bypass_csp=True):
         one.page.goto(file.as_uri())
         assert str(tmp_path) not in one.page.content()

@@ -1,4 +1,4 @@
-"""`guieval audit-engine` finds a server that sees other pictures: by its counts, by clicks, and by earlier answers."""
+"""`guieval dev audit-engine` finds a server that sees other pictures: by its counts, by clicks, and by earlier answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def audited(tmp_path: Path, guieval: CommandLine) -> Audited:
         chosen = MockSettings.model_validate({"policy": "reference", "model": model, "sees": sees, **settings})
         data = ("--set", f"data={tmp_path}", "--set", "bench_options.episodes=45")
         with MockServer(chosen, benchmark=load_benchmark("demo-screens", tmp_path)) as server:
-            return guieval("audit-engine", model, "--base-url", server.base_url, *data, *more)
+            return guieval("dev", "audit-engine", model, "--base-url", server.base_url, *data, *more)
 
     return audit
 

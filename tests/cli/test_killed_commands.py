@@ -26,24 +26,24 @@ KILLS = int(os.environ.get("GUIEVAL_KILLS", "4"))
 
 def preparing(folder: Path) -> tuple[list[str | Path], str]:
     benchmarks()["episodes"].write_example(folder / "release", episodes=12)
-    return ["prepare", "episodes", "--source", folder / "release", "--out"], "prepared"
+    return ["data", "prepare", "episodes", "--source", folder / "release", "--out"], "prepared"
 
 
 def importing_answers(folder: Path) -> tuple[list[str | Path], str]:
     rows = [agentcpm_row({"POINT": [number, 2]}, episode_id=str(number)) for number in range(9)]
     (folder / "all.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return ["import", folder / "all.jsonl", "--out"], "imported"
+    return ["data", "import", folder / "all.jsonl", "--out"], "imported"
 
 
 def importing_trajectories(folder: Path) -> tuple[list[str | Path], str]:
     package.run(**settings(write_agent(folder)), out=folder / "run", progress=False)
     format_named("atif").write(exported(folder / "run"), folder / "atif", images=True)
-    return ["import", folder / "atif", "--out"], "run-again"
+    return ["data", "import", folder / "atif", "--out"], "run-again"
 
 
 def exporting(folder: Path) -> tuple[list[str | Path], str]:
     benchmarks()["episodes"].write_example(folder / "release", episodes=12)
-    return ["export", "episodes", "--data", folder / "release", "--out"], "episodes.jsonl"
+    return ["data", "export", "episodes", "--data", folder / "release", "--out"], "episodes.jsonl"
 
 
 @pytest.mark.ci

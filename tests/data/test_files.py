@@ -137,9 +137,8 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.mark.ci
 def test_a_line_of_3_gb_in_a_gzip_is_one_sentence(endless: Path, tmp_path: Path) -> None:
-    message = sentence(
-        started(tmp_path, "import", endless, "--bench", "demo", "--data", tmp_path / "demo", "--out", tmp_path / "run")
-    )
+    where = ("--data", tmp_path / "demo", "--out", tmp_path / "run")
+    message = sentence(started(tmp_path, "data", "import", endless, "--bench", "demo", *where))
     assert f"{endless}, line 1: is longer than 128 MiB" in message
     with pytest.raises(DataError, match="unpacks to more than 512 MiB"):
         read_whole(endless)
@@ -213,5 +212,5 @@ def test_a_file_name_cannot_plan_a_hundred_billion_shards(tmp_path: Path, guieva
     source.mkdir()
     (source / "android_control-00000-of-99999999999").write_bytes(b"")
     (source / "splits.json").write_text('{"test": [1], "validation": []}')
-    message = guieval.sentence("prepare", "androidcontrol", "--source", source, "--out", tmp_path / "out")
+    message = guieval.sentence("data", "prepare", "androidcontrol", "--source", source, "--out", tmp_path / "out")
     assert "99,999,999,999 shards; expected 10,000 at most" in message

@@ -71,7 +71,7 @@ class RunFolders(Target):
             ("compare", plain, run),
             ("leaderboard", run, plain),
             ("runs", self._folder),
-            ("audit", run),
+            ("dev", "audit", run),
             ("report", run, "--out", self._folder / "page"),
             ("run", "--resume", run),
         )

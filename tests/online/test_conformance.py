@@ -104,5 +104,5 @@ def test_no_task_twice_and_none_without_steps() -> None:
 def test_the_command_checks_benchmark_and_environment_of_a_name(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Finding("demo", "tasks", "a broken promise")]  # tests/benchmarks tries the real ones
     monkeypatch.setattr("guieval.cli.models.check.check_benchmarks", lambda names: found)
-    ran = guieval("check", "demo")
+    ran = guieval("dev", "check", "demo")
     assert ran.code == 1 and "benchmark demo: 1 problem\n" in ran.out and "environment demo: conforms\n" in ran.out

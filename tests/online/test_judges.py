@@ -73,7 +73,7 @@ def test_agreement_by_hand() -> None:
 def test_a_run_is_judged_once(tmp_path: Path, guieval: CommandLine) -> None:
     run = shutil.copytree(RUN, tmp_path / "run")
     with MockServer(MockSettings(policy="fixed", reply="Status: failure", served_models=("m",))) as server:
-        asked = ("judge", run, "--base-url", server.base_url, "--json")
+        asked = ("study", "judge", run, "--base-url", server.base_url, "--json")
         first, again = guieval(*asked), guieval(*asked)
         assert first.code == again.code == 0 and first.out == again.out
         count = json.loads(first.out)["judged_success"]["n"]
@@ -83,25 +83,25 @@ def test_a_run_is_judged_once(tmp_path: Path, guieval: CommandLine) -> None:
     file.write_text(file.read_text().replace(UI_S1.digest, "0123456789abcdef"))
     with MockServer(MockSettings(policy="fixed", reply="Status: failure", served_models=("m",))) as server:
         assert "has verdicts of 'm' with the prompt 0123456789abcdef" in guieval.sentence(
-            "judge", run, "--base-url", server.base_url
+            "study", "judge", run, "--base-url", server.base_url
         )
     assert "is no online run" in guieval.sentence(
-        "judge", REPOSITORY / "tests/pinned/runs/careful/sop", "--base-url", "http://h/v1"
+        "study", "judge", REPOSITORY / "tests/pinned/runs/careful/sop", "--base-url", "http://h/v1"
     )
-    assert "did you mean 'ui-s1'?" in guieval.sentence("judge", run, "--judge", "ui-s2")
+    assert "did you mean 'ui-s1'?" in guieval.sentence("study", "judge", run, "--judge", "ui-s2")
 
 
 def test_every_trajectory_is_recorded_with_the_model_s_own_responses(tmp_path: Path, guieval: CommandLine) -> None:
     """Failed ones too: imported, they are right at every step, since their references are the model's own actions."""
-    done = guieval("record", RUN, "--every", "--out", tmp_path / "set")
+    done = guieval("data", "record", RUN, "--every", "--out", tmp_path / "set")
     steps = sum(len(case.steps) for case in cases(RUN, RunFolder(RUN).tasks))
     assert done.code == 0 and f"6 episodes, {steps} steps; " in done.out, done
     options = ("--bench", "episodes", "--data", tmp_path / "set", "--adapter", REPOSITORY / "tests/pinned/agents.py")
     responses = tmp_path / "set" / "responses.jsonl"
-    done = guieval("import", responses, *options, "--model", "careful", "--out", tmp_path / "run")
+    done = guieval("data", "import", responses, *options, "--model", "careful", "--out", tmp_path / "run")
     assert done.code == 0 and f"{steps} of {steps} steps have an answer" in done.out, done
     scored = json.loads(guieval("score", tmp_path / "run", "--json").out)
     assert scored["runs"][0]["protocols"][0]["metrics"]["exact match"]["count"] == steps
     assert "--every records one run, and these are 2" in guieval.sentence(
-        "record", RUN, RUN.parent / "phone-hasty", "--every", "--out", tmp_path / "x"
+        "data", "record", RUN, RUN.parent / "phone-hasty", "--every", "--out", tmp_path / "x"
     )

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Boxes, Click, Point, Stop
+from guieval.cli import GROUPS
 from guieval.cli.models.new_adapter import adapter_source
 from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
@@ -88,11 +89,11 @@ def test_the_episode_is_read_as_it_stands(tmp_path: Path) -> None:
 def test_every_command_and_option_in_the_readme_exists(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the code: the lines of it, and what stands between backquotes."""
     code = [*re.findall(r"^    (guieval .*)$", README, re.MULTILINE), *re.findall(r"`(guieval [^`]*)`", README)]
-    named = [found for line in code if (found := re.match(r"guieval ([a-z-]+)(.*)", line))]
+    named = [found for line in code if (found := re.match(rf"guieval ((?:(?:{'|'.join(GROUPS)}) )?[a-z-]+)(.*)", line))]
     assert len({found[1] for found in named}) > 20
     monkeypatch.setenv("COLUMNS", "200")
     for name in sorted({found[1] for found in named}):
-        shown = guieval(name, "--help").out
+        shown = guieval(*name.split(), "--help").out
         for found in named:
             if found[1] == name:
                 missing = [option for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", found[2]) if option not in shown]

@@ -124,7 +124,7 @@ def exported(guieval: CommandLine, run: Path, out: Path) -> Iterator[tuple[str, 
     """What is in the files of every format of ``export-results``; percentages in them have two decimals."""
 
     def written(form: str, *words: str) -> Path:
-        done = guieval("export-results", run, "--format", form, "--out", out / form, *words)
+        done = guieval("data", "export-results", run, "--format", form, "--out", out / form, *words)
         assert done.code == 0, done.err
         return out / form
 

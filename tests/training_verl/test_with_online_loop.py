@@ -206,7 +206,7 @@ def test_no_more_rollouts_act_at_once_than_there_are_devices(rolled: Rolled, tas
 def test_a_rollout_through_openenv(rolled: Rolled, tasks: list[Row], tmp_path: Path) -> None:
     """The same goal on a served environment; rows name the server."""
     what = ["demo-icons", "--port", "0", "--set", "episodes=4", "--set", f"seed={SEED}", "--set", "split=train"]
-    command = [sys.executable, "-m", "guieval", "serve-environment", *what]
+    command = [sys.executable, "-m", "guieval", "dev", "serve-environment", *what]
     with started(command, stdout=subprocess.PIPE) as server_process:
         assert server_process.stdout is not None
         url = re.search(r"ws://[\d.:]+", server_process.stdout.readline())

@@ -11,6 +11,7 @@ from typing import Any
 
 from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, nearest
+from guieval.steps import StepKey
 
 _WORDS = {
     **dict.fromkeys(("true", "yes", "1", "consistent"), True),
@@ -22,12 +23,12 @@ _DEFUSED = ("'=", "'+", "'-", "'@", "'\t", "'\r")
 _NEEDED = ("episode_id", "step_index", "consistent")
 
 
-def read_human_labels(file: Path) -> dict[tuple[str, str, int], bool]:
-    """Whether each labelled step, by (subset, episode, step), is consistent to a human.
+def read_human_labels(file: Path) -> dict[StepKey, bool]:
+    """Whether each labelled step is consistent to a human; its benchmark is "" in a file without that column.
 
     Raises :class:`UsageError` for a file that cannot be read, or has no label, and :class:`DataError` naming the line.
     """
-    labels: dict[tuple[str, str, int], bool] = {}
+    labels: dict[StepKey, bool] = {}
     try:
         for number, values in _lines(file):
             where = f"{file}, line {number}"
@@ -41,9 +42,10 @@ def read_human_labels(file: Path) -> dict[tuple[str, str, int], bool]:
                 raise DataError(f"{where}: 'step_index' is {values['step_index']!r:.80}: expected a whole number from 0")
             if values["episode_id"] in (None, ""):
                 raise DataError(f"{where}: has a label, but no 'episode_id'")
-            key = (str(values.get("subset") or ""), str(values["episode_id"]), int(index))
+            benchmark, subset = (str(values.get(name) or "") for name in ("benchmark", "subset"))
+            key = StepKey(benchmark, subset, str(values["episode_id"]), int(index))
             if key in labels:
-                raise DataError(f"{where}: step {index} of episode {key[1]!r} has a label already")
+                raise DataError(f"{where}: step {index} of episode {key.episode_id!r} has a label already")
             labels[key] = _WORDS[word]
     except OSError as error:
         raise UsageError(f"the labels {str(file)!r} cannot be read: {error.strerror}") from None

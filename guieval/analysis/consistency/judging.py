@@ -9,8 +9,9 @@ leaves open.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -21,8 +22,8 @@ from guieval.analysis.decisions.executions import StepExecutions, read_execution
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
-from guieval.journal.run_folders import rounds_of
-from guieval.running.fixed_thoughts import FixedThoughts, answered, read_thoughts
+from guieval.journal.run_folders import pooled_parts, rounds_of
+from guieval.running.fixed_thoughts import answered, read_thoughts
 from guieval.steps import StepKey, StepTaskModel
 
 Abstention: TypeAlias = Literal["tie", "no decision", "not asked"]
@@ -98,7 +99,7 @@ class Consistency:
     """The traces that at least one judge executed, and the numbers of those left out.
 
     ``without_thought`` counts answered steps of the run without a thought, ``not_judged`` those that no judge
-    executed, ``unknown_labels`` human labels of other steps.
+    executed, ``unknown_labels`` human labels of other steps. ``run`` is a folder of the runs ``parts`` if several are pooled.
     """
 
     run: Path
@@ -110,6 +111,15 @@ class Consistency:
     without_thought: int
     not_judged: int
     unknown_labels: int = 0
+    parts: tuple[Path, ...] = ()
+
+    @property
+    def by_benchmark(self) -> dict[str, list[Trace]]:
+        """The traces of each benchmark, in their order."""
+        found: dict[str, list[Trace]] = {}
+        for trace in self.traces:
+            found.setdefault(trace.task.benchmark, []).append(trace)
+        return found
 
     @property
     def undecided(self) -> int:
@@ -188,26 +198,28 @@ def read_consistency(
     directory: Path,
     judges: Sequence[Path],
     *,
+    pool: bool = False,
     settings: ClusterSettings = DEFAULTS,
     protocol: str | None = None,
-    labels: Mapping[tuple[str, str, int], bool] | None = None,
+    labels: Mapping[StepKey, bool] | None = None,
 ) -> Consistency:
     """Judge every trace of the run in ``directory`` by the runs or rollouts in ``judges``.
 
-    Exact match is under ``protocol`` (default: the run's); ``labels`` hold, by (subset, episode, step), whether a human calls
-    the step consistent. Memory grows with the traces and the majorities' executions. Raises :class:`UsageError` where there is
-    no run, thought or protocol, and where a judge did not continue this run's thoughts.
+    With ``pool`` each of these is a folder of runs, e.g. of several benchmarks, that are read as one. Exact match is under
+    ``protocol`` (default: each run's). ``labels``: whether a human calls a step consistent, with an empty benchmark for any.
+    Memory grows with the traces and the majorities' executions. Raises :class:`UsageError` where there is no run, thought or
+    protocol, where a judge did not continue these runs' thoughts, and for a label that fits two steps.
     """
-    run = RunFolder(directory)
-    evaluator = ActionEvaluator(run.protocol if protocol is None else protocol)
-    thoughts = read_thoughts(directory)
-    for judge in judges:
-        _check_judge(judge, directory, thoughts)
+    parts = pooled_parts(directory) if pool else (directory,)
+    by_judge = {judge: pooled_parts(judge) if pool else (judge,) for judge in judges}
+    thoughts = [read_thoughts(part) for part in parts]
+    for part in chain.from_iterable(by_judge.values()):
+        _check_judge(part, directory, parts, {each.digest for each in thoughts})
     decided: dict[StepKey, list[Majority | Abstention]] = {}
     asked: list[Judge] = []
-    for place, (each, title) in enumerate(zip(judges, _titles(judges), strict=True)):
+    for place, ((each, its_parts), title) in enumerate(zip(by_judge.items(), _titles(by_judge), strict=True)):
         steps = n = without = failed = 0
-        for executions in read_executions(each):
+        for executions in chain.from_iterable(map(read_executions, its_parts)):
             decided.setdefault(executions.task.key, ["not asked"] * len(judges))[place] = majority(executions, settings)
             steps += 1
             n += executions.n
@@ -215,25 +227,33 @@ def read_consistency(
             failed += executions.failed
         asked.append(Judge(each, title, steps, n, without, failed))
     known = dict(labels or {})
-    actual = {record.task.key: (record.task, record.sample.action) for record in answered(directory)}
+    used: dict[StepKey, StepKey] = {}
     traces: list[Trace] = []
-    for key, (task, action) in sorted(actual.items()):
-        if key in thoughts.texts and key in decided:
-            exact = evaluator.evaluate(task, action).exact_match
-            human = known.pop(key[1:], None)
-            traces.append(judged(task, thoughts.texts[key], action, exact, decided[key], settings, human))
+    protocols: dict[str, None] = {}
+    for part, its_thoughts in zip(parts, thoughts, strict=True):
+        evaluator = ActionEvaluator(RunFolder(part).protocol if protocol is None else protocol)
+        protocols[evaluator.protocol.name] = None
+        actual = {record.task.key: (record.task, record.sample.action) for record in answered(part)}
+        for key, (task, action) in sorted(actual.items()):
+            if key in its_thoughts.texts and key in decided:
+                exact = evaluator.evaluate(task, action).exact_match
+                label = key if key in known else key._replace(benchmark="")
+                if label in known and (other := used.setdefault(label, key)) != key:
+                    raise UsageError(f"a label fits the steps {other} and {key}; give the labels a column 'benchmark'")
+                traces.append(judged(task, its_thoughts.texts[key], action, exact, decided[key], settings, known.get(label)))
     if not traces:
         raise UsageError(f"the judges answered no step of {str(directory)!r}")
     return Consistency(
         directory,
-        run.label,
-        evaluator.protocol.name,
+        RunFolder(parts[0]).label,
+        ", ".join(protocols),
         settings,
         tuple(asked),
         tuple(traces),
-        thoughts.without,
-        len(thoughts.texts) - len(traces),
-        len(known),
+        sum(each.without for each in thoughts),
+        sum(len(each.texts) for each in thoughts) - len(traces),
+        len(known) - len(used),
+        parts,
     )
 
 
@@ -284,24 +304,24 @@ def _elected(votes: Counter[int], drawn: Sequence[tuple[Action, int]], labels: S
     return Majority(tuple(action for action, _ in ordered), tuple(count for _, count in ordered), most, votes.total())
 
 
-def _check_judge(judge: Path, directory: Path, thoughts: FixedThoughts) -> None:
+def _check_judge(judge: Path, directory: Path, parts: Sequence[Path], digests: Collection[str]) -> None:
     for each in rounds_of(judge):
         fixed = RunFolder(each).manifest.fixed_thoughts
         if fixed is None:
             raise UsageError(
-                f"the judge {str(judge)!r} has its own thoughts; make a judge with `guieval run --fixed-thoughts {directory} "
+                f"the judge {str(judge)!r} has its own thoughts; make a judge with `guieval run --fixed-thoughts {parts[0]} "
                 "--samples 32 ...`"
             )
-        if fixed.sha256 != thoughts.digest:
+        if fixed.sha256 not in digests:
             raise UsageError(
                 f"the judge {str(judge)!r} continued thoughts other than those of {str(directory)!r}: those of "
                 f"{fixed.run!r}, or of this run at an earlier time"
             )
-        if each.resolve() == directory.resolve():
-            raise UsageError(f"the run {str(directory)!r} cannot be its own judge")
+        if each.resolve() in [part.resolve() for part in parts]:
+            raise UsageError(f"the run {str(each)!r} cannot be its own judge")
 
 
-def _titles(judges: Sequence[Path]) -> list[str]:
+def _titles(judges: Mapping[Path, Sequence[Path]]) -> list[str]:
     """A name for each judge: its model, with the directory if two judges have the same model."""
-    models = [RunFolder(rounds_of(judge)[0]).label for judge in judges]
+    models = [RunFolder(rounds_of(parts[0])[0]).label for parts in judges.values()]
     return [model if models.count(model) == 1 else f"{model} ({each.name})" for model, each in zip(models, judges, strict=True)]

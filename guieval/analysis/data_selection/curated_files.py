@@ -49,7 +49,7 @@ def write_curated(curated: Curated, file: Path, *, runs: Sequence[str], version:
     by_benchmark: dict[str, list[Chosen]] = {}
     for each in curated.chosen:
         by_benchmark.setdefault(each.step.key.benchmark, []).append(each)
-    source = f"`guieval select` of the runs {', '.join(runs)}: stages {', '.join(curated.recipe.stages)}"
+    source = f"`guieval study select` of the runs {', '.join(runs)}: stages {', '.join(curated.recipe.stages)}"
     source += f", order {curated.recipe.order}, seed {curated.recipe.seed}"
     made = []
     for benchmark, chosen in by_benchmark.items():
@@ -127,7 +127,7 @@ def write_nested(
                 {ref.key.episode_id: ref.length for ref in refs},
                 title=f"{size:,} episodes to train on",
                 datasets=(dataset,),
-                source=f"`guieval select --nested` of {pool}, seed {seed}; every smaller subset of that seed lies inside",
+                source=f"`guieval study select --nested` of {pool}, seed {seed}; every smaller subset of that seed lies inside",
             )
         )
     for written, text in made:

@@ -232,5 +232,5 @@ def check_several(run: DecisionColumns) -> None:
     if not len(run) or int((run.n + run.failed).max()) < 2:
         raise UsageError(
             f"{run.title or 'the run'!r} has one answer to each step, but a decision distribution needs several; "
-            "draw them with `guieval rollout` or `guieval run --samples 64`"
+            "draw them with `guieval study rollout` or `guieval run --samples 64`"
         )

@@ -1,4 +1,4 @@
-"""``guieval select``: steps to train on, of runs by UI-R1's three stages, or nested subsets of a benchmark's episodes."""
+"""``guieval study select``: steps to train on, of runs by UI-R1's three stages, or nested subsets of a benchmark's episodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval check``: the conformance suites, over shipped and foreign plug-ins alike."""
+"""``guieval dev check``: the conformance suites, over shipped and foreign plug-ins alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval consistency``: do executions do what their reasoning says, and does it matter?"""
+"""``guieval study consistency``: do executions do what their reasoning says, and does it matter?"""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ def consistency(
     judges: Annotated[
         str, typer.Option(metavar="A,B,C", help="Runs, or rollouts, made to think RUN's thoughts.", show_default=False)
     ],
+    pool: Annotated[
+        bool,
+        typer.Option("--pool", help="RUN and each judge are folders of runs, e.g. of several benchmarks: read each as one."),
+    ] = False,
     labels: Annotated[Path | None, path_option("Human labels, .csv or .jsonl: episode_id, step_index, consistent.")] = None,
     undecided: Annotated[
         str, typer.Option(help="Steps on which the judges have no consensus: apart, or inconsistent.")
@@ -56,10 +60,12 @@ def consistency(
     for file, endings in ((page, (".html",)), (steps, (".csv", ".jsonl"))):
         if file is not None and writable(file).suffix.lower() not in endings:
             raise UsageError(f"the file {str(file)!r} must end in {' or '.join(endings)}")
-    judged = runs_over("steps", [_judged(run, named)], "judge a run of the model with --mode offline")[0]
+    if pool and data is not None:
+        raise UsageError("--data is one benchmark's folder, and --pool reads several; leave it out")
+    judged = run if pool else runs_over("steps", [_judged(run, named)], "judge a run of the model with --mode offline")[0]
     settings = replace(DEFAULTS, radius=radius, min_samples=min_samples)
     labelled = None if labels is None else read_human_labels(labels)
-    found = read_consistency(judged, named, settings=settings, protocol=protocol, labels=labelled)
+    found = read_consistency(judged, named, pool=pool, settings=settings, protocol=protocol, labels=labelled)
     if labels is not None and not found.labelled:
         raise UsageError(f"none of the labels in {str(labels)!r} is of a step that is judged here")
     meant = UNDECIDED[undecided]
@@ -97,13 +103,16 @@ def _judged(run: Path, judges: Sequence[Path]) -> Path:
 
 
 def _write_page(found: Consistency, file: Path, data: Path | None, each: int, undecided_as: bool | None) -> None:
-    config = RunFolder(found.run).manifest.config
-    root = None
-    try:
-        root = load_benchmark(config.data.bench, data or config.data.folder, **(config.data.bench_options or {})).root
-    except UsageError as error:
-        if data is not None:
-            raise
-        say(f"note: the page has no screenshots, for the run's data cannot be opened ({error})", err=True)
-    file.write_text(consistency_page(found, root, each, undecided_as=undecided_as), encoding="utf-8")
+    roots = {}
+    for part in found.parts:
+        config = RunFolder(part).manifest.config.data
+        try:
+            opened = load_benchmark(config.bench, data or config.folder, **(config.bench_options or {}))
+        except UsageError as error:
+            if data is not None:
+                raise
+            say(f"note: the page has no screenshots of {config.bench}, for its data cannot be opened ({error})", err=True)
+        else:
+            roots[opened.name] = opened.root
+    file.write_text(consistency_page(found, roots, each, undecided_as=undecided_as), encoding="utf-8")
     echo(f"page:     {file}", err=True)

@@ -1,4 +1,4 @@
-"""``guieval correlate``: does a metric of static data go with success in live environments?"""
+"""``guieval study correlate``: does a metric of static data go with success in live environments?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval decisions``: how diverse and stable a model's decisions are, and how they shift between runs."""
+"""``guieval study decisions``: how diverse and stable a model's decisions are, and how they shift between runs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def decisions(
         writable(out)
     if sensitivity and settings.metric != "l2":
         raise UsageError("--sensitivity tries both metrics itself, with L2 as the baseline; leave --metric out")
-    instead = "draw samples of recorded steps with `guieval rollout`; `guieval score` gives the pass@n of an online run"
+    instead = "draw samples of recorded steps with `guieval study rollout`; `guieval score` gives the pass@n of an online run"
     studies = _studies(runs, against, instead, pool=pool)
     read = _read(studies, _titles(list(studies), label), settings, thresholds, protocol, 0 if against is None else 1)
     studies, measured = {place: studies[place] for place in read}, list(read.values())

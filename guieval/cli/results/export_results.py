@@ -1,4 +1,4 @@
-"""``guieval export-results``: write the results of runs in the formats of other tools."""
+"""``guieval data export-results``: write the results of runs in the formats of other tools."""
 
 from __future__ import annotations
 

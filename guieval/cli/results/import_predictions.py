@@ -1,4 +1,4 @@
-"""``guieval import``: make a run of another evaluation's predictions or results, and print what they held."""
+"""``guieval data import``: make a run of another evaluation's predictions or results, and print what they held."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval judge``: a model looks at the trajectories of an online run and says which tasks are done."""
+"""``guieval study judge``: a model looks at the trajectories of an online run and says which tasks are done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval push``: publish runs as a data set on the Hugging Face hub, after showing what would be uploaded."""
+"""``guieval data push``: publish runs as a data set on the Hugging Face hub, after showing what would be uploaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval mix``: one model over many mixtures of reference and on-policy history, and how exact match goes with them."""
+"""``guieval study mix``: a model over mixtures of reference and on-policy history, and how exact match goes with them."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None
     echo(f"sweep:    {directory}")
     if not found.complete:
         say(f"left:     {found.settings - len(outcomes):,} of {found.settings:,} settings")
-        echo(f"resume:   guieval mix --resume {shlex.quote(str(directory))}")
+        echo(f"resume:   guieval study mix --resume {shlex.quote(str(directory))}")
 
 
 def _show_equal(parts: Sequence[EqualOsr], gap: float | None) -> None:

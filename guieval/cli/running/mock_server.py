@@ -1,4 +1,4 @@
-"""``guieval mock-server``: a scripted OpenAI-compatible server, for tests, load and machines without a GPU."""
+"""``guieval dev mock-server``: a scripted OpenAI-compatible server, for tests, load and machines without a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval rollout``: many samples of every step, in rounds of one seed each."""
+"""``guieval study rollout``: many samples of every step, in rounds of one seed each."""
 
 from __future__ import annotations
 
@@ -113,4 +113,4 @@ def _show(directory: Path, results: list[Result], *, json: bool) -> None:
     else:
         show(Table("Rollout", columns("round", *counts, "exact executions (%)", spare=("no action",)), tuple(rows)))
     print_notes(results)
-    echo(f"decisions: guieval decisions {directory}")
+    echo(f"decisions: guieval study decisions {directory}")

@@ -1,4 +1,4 @@
-"""``guieval serve-environment``: an environment for trainers that speak OpenEnv."""
+"""``guieval dev serve-environment``: an environment for trainers that speak OpenEnv."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval fit-scaling``: the scaling law of a metric over the size of the training data, with intervals and a picture."""
+"""``guieval study fit-scaling``: the scaling law of a metric over the size of the training data, with intervals and a plot."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class OpenEnv(ABCEnvironment):
     @cached_property
     def server(self) -> _Server:
         """The server's description of itself, requested once."""
-        return look_up(NAME, self.address, self._ask, "start it, e.g. with `guieval serve-environment demo`")
+        return look_up(NAME, self.address, self._ask, "start it, e.g. with `guieval dev serve-environment demo`")
 
     @property
     def version(self) -> str:

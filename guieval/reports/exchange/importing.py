@@ -145,7 +145,7 @@ def import_predictions(
     skip_damaged: bool = False,
     anyway: bool = False,
 ) -> Imported:
-    """Make a run directory ``out`` of another evaluation's file or folder; the arguments are the options of `guieval import`.
+    """Make a run directory ``out`` of another evaluation's file or folder; the arguments are options of `guieval data import`.
 
     ``format`` names how the source is written (default: what it looks like); ``map`` says instead which field of a file is
     what. A file that holds its steps counts these, unless ``data`` is the folder of a benchmark (``bench``), all of whose

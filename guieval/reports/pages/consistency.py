@@ -6,6 +6,7 @@ execute who are given it. The page needs no other file and no network.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ SIDE = (600, 900)
 QUALITY = 78
 
 
-def consistency_page(found: Consistency, root: Path | None, each: int, *, undecided_as: bool | None = None) -> str:
-    """The page, with ``each`` examples of every kind of failure; screenshots are looked for below ``root``, the data folder."""
-    shown = [(kind, _example(trace, root)) for kind, trace in examples(found, each)]
+def consistency_page(found: Consistency, roots: Mapping[str, Path], each: int, *, undecided_as: bool | None = None) -> str:
+    """The page, with ``each`` examples of every kind of failure; ``roots``: each benchmark's data folder, with screenshots."""
+    shown = [(kind, _example(trace, roots.get(trace.task.benchmark))) for kind, trace in examples(found, each)]
     grouped = [(kind, [example for _, example in group]) for kind, group in groupby(shown, key=lambda pair: pair[0])]
     return whole_page(
         KIT / "consistency.html.jinja",

@@ -134,7 +134,7 @@ def _name(key: StepKey) -> str:
 def _no_step(places: Sequence[Path], task: str | None) -> str:
     known = [_name(key) for key in _steps(places[0], None)]
     if not known:
-        return f"no step of {str(places[0])!r} has several executions; draw samples with `guieval rollout`"
+        return f"no step of {str(places[0])!r} has several executions; draw samples with `guieval study rollout`"
     if task in (None, *known):
         return "the runs have no such step in common that each has several executions of"
     return f"the run {str(places[0])!r} has no step {task!r}{nearest(str(task), known)}; the first is {known[0]!r}"

@@ -1,4 +1,4 @@
-"""The conformance suites that every plug-in has to pass, shipped or foreign; ``guieval check`` and the tests run them.
+"""The conformance suites that every plug-in has to pass, shipped or foreign; ``guieval dev check`` and the tests run them.
 
 :func:`check_benchmark` tests a benchmark on an example of its own format; :func:`check_adapter` tests a model adapter on
 synthetic steps. Neither needs data, a server or a GPU. Both return a list of :class:`Finding`, which is empty if all checks

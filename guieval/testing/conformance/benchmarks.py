@@ -241,7 +241,9 @@ def _wrong_folders(suite: _Suite) -> Iterator[str]:
         try:
             refs = suite.open(folder).index()
         except UsageError as error:
-            yield from (f"{what}: {problem}" for problem in _unclear(str(error), f"guieval prepare {suite.kind.name}", folder))
+            yield from (
+                f"{what}: {problem}" for problem in _unclear(str(error), f"guieval data prepare {suite.kind.name}", folder)
+            )
         else:
             yield f"{what} was accepted, with {len(refs)} episodes"
 

@@ -1,4 +1,4 @@
-"""``guieval fit-scaling``: the fits of a CSV file's series, and their picture."""
+"""``guieval study fit-scaling``: the fits of a CSV file's series, and their picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_each_series_has_its_own_law(guieval: CommandLine, table: Path) -> None:
-    done = guieval("fit-scaling", table, "--by", "method")
+    done = guieval("study", "fit-scaling", table, "--by", "method")
     assert done.code == 0 and "SFT: y = 6 + 1 log2(x)" in done.out and "RL: y = 4 + 2 log2(x)" in done.out
     assert "R² 1.0000, residual standard deviation 0, n = 5" in done.out
 
@@ -29,7 +29,7 @@ def test_each_series_has_its_own_law(guieval: CommandLine, table: Path) -> None:
 def test_an_exponential_law_states_its_unit_and_its_letters(guieval: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "data.csv"
     file.write_text("size,sop\n" + "".join(f"{1000 * x},{30 - 12 * exp(-0.73 * x)!r}\n" for x in (1, 2, 3, 4, 6)))
-    done = guieval("fit-scaling", file, "--form", "exponential", "--unit", "1000")
+    done = guieval("study", "fit-scaling", file, "--form", "exponential", "--unit", "1000")
     assert "sop: y = 30 - 12 e^(-0.73 x)" in done.out
     assert "x is counted in units of 1000: k is per 1000 of the sizes, and B stands for B e^C" in done.out
 
@@ -38,7 +38,7 @@ def test_the_picture_shows_points_and_curves_of_every_series(guieval: CommandLin
     pytest.importorskip("matplotlib")
     files = [tmp_path / name for name in ("one.svg", "two.svg")]
     for file in files:
-        assert guieval("fit-scaling", table, "--by", "method", "--y", "exact match", "--out", file).code == 0
+        assert guieval("study", "fit-scaling", table, "--by", "method", "--y", "exact match", "--out", file).code == 0
     first, second = (file.read_bytes() for file in files)
     assert b"<svg" in first and first == second, "equal input gives equal bytes"
 
@@ -58,12 +58,12 @@ def test_the_picture_shows_points_and_curves_of_every_series(guieval: CommandLin
     ],
 )
 def test_mistakes_end_with_one_sentence(guieval: CommandLine, table: Path, arguments: tuple[str, ...], message: str) -> None:
-    assert message in guieval.sentence("fit-scaling", table, *arguments)
+    assert message in guieval.sentence("study", "fit-scaling", table, *arguments)
 
 
 def test_a_file_without_points_or_columns_is_refused(guieval: CommandLine, tmp_path: Path) -> None:
-    assert "cannot be read: No such file" in guieval.sentence("fit-scaling", tmp_path / "none.csv")
+    assert "cannot be read: No such file" in guieval.sentence("study", "fit-scaling", tmp_path / "none.csv")
     wrong = {"": "it has: none", "size\n1\n": "it has: size", "size,y\n1,\n": "no line with a value in column 'y'"}
     for text, message in wrong.items():
         (tmp_path / "some.csv").write_text(text)
-        assert message in guieval.sentence("fit-scaling", tmp_path / "some.csv")
+        assert message in guieval.sentence("study", "fit-scaling", tmp_path / "some.csv")

@@ -1,4 +1,4 @@
-"""``guieval select``: what it writes is what runs, scores and lists of steps take."""
+"""``guieval study select``: what it writes is what runs, scores and lists of steps take."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def control(tmp_path: Path) -> Path:
 
 def test_the_sample_set_holds_the_selected_steps_of_a_run(guieval: CommandLine, control: Path, tmp_path: Path) -> None:
     file = tmp_path / "hard.json"
-    done = guieval("select", control, "--out", file)
+    done = guieval("study", "select", control, "--out", file)
     assert done.code == 0
     assert "selected: 4 steps: SCROLL 2, BACK 1, OPEN 1" in done.out
     written = get_sample_set(str(file))
@@ -40,7 +40,7 @@ def test_the_sample_set_holds_the_selected_steps_of_a_run(guieval: CommandLine, 
 
 
 def test_the_manifest_states_the_request_and_why_each_step_is_in(guieval: CommandLine, control: Path, tmp_path: Path) -> None:
-    assert guieval("select", control, "--per", "SCROLL=1", "--seed", "3", "--out", tmp_path / "hard.json").code == 0
+    assert guieval("study", "select", control, "--per", "SCROLL=1", "--seed", "3", "--out", tmp_path / "hard.json").code == 0
     head, *lines = map(json.loads, (tmp_path / "hard.manifest.jsonl").read_text().splitlines())
     assert head["recipe"]["seed"] == 3
     assert head["left"] == {"recorded": 9, "quality": 9, "difficulty": 4, "not rare": 4, "diversity": 1}
@@ -51,7 +51,7 @@ def test_the_manifest_states_the_request_and_why_each_step_is_in(guieval: Comman
 
 def test_several_benchmarks_are_written_as_one_set_each(guieval: CommandLine, control: Path, tmp_path: Path) -> None:
     spot = made.grounding_run(tmp_path / "spot", [answer(made.target(name), right=False) for name in "xy"])
-    assert guieval("select", spot, control, "--out", tmp_path / "hard.json").code == 0
+    assert guieval("study", "select", spot, control, "--out", tmp_path / "hard.json").code == 0
     assert get_sample_set(str(tmp_path / "hard-screenspot.json")).ids == {"x": 1, "y": 1}
     assert set(get_sample_set(str(tmp_path / "hard-androidcontrol-low.json")).ids) == {"a", "b"}
     assert not (tmp_path / "hard.json").exists()
@@ -59,7 +59,7 @@ def test_several_benchmarks_are_written_as_one_set_each(guieval: CommandLine, co
 
 def test_a_list_of_steps_is_what_episodes_takes(guieval: CommandLine, control: Path, tmp_path: Path) -> None:
     file = tmp_path / "hard.txt"
-    assert guieval("select", control, "--out", file).code == 0
+    assert guieval("study", "select", control, "--out", file).code == 0
     assert file.read_text() == "a#0\na#1\na#2\nb#0\n"
     scored = evaluate_run(control, choice=Choice(episodes=file))
     assert scored.steps.endswith("as listed in hard.txt, of a run over all episodes of the run (3)")
@@ -67,23 +67,23 @@ def test_a_list_of_steps_is_what_episodes_takes(guieval: CommandLine, control: P
 
 def test_too_few_steps_end_with_a_sentence_and_write_nothing(guieval: CommandLine, control: Path, tmp_path: Path) -> None:
     file = tmp_path / "hard.json"
-    error = guieval.sentence("select", control, "--per", "BACK=4", "--out", file)
+    error = guieval.sentence("study", "select", control, "--per", "BACK=4", "--out", file)
     assert error == "guieval: there are too few steps to choose from: BACK 1 of 4; --allow-fewer takes what there is\n"
     assert not file.exists()
-    assert guieval("select", control, "--per", "BACK=4", "--allow-fewer", "--out", file).code == 0
+    assert guieval("study", "select", control, "--per", "BACK=4", "--allow-fewer", "--out", file).code == 0
     assert get_sample_set(str(file)).steps == 1
 
 
 def test_the_preset_is_known_by_its_name(guieval: CommandLine, control: Path) -> None:
-    sentence = guieval.sentence("select", control, "--preset", "ui-r1")
+    sentence = guieval.sentence("study", "select", control, "--preset", "ui-r1")
     assert "CLICK 0 of 101, SCROLL 2 of 5, TYPE 0 of 2, BACK 1 of 9, OPEN 1 of 19" in sentence
 
 
 def test_clicks_of_trajectories_count_where_their_boxes_are_marked_clean(guieval: CommandLine, tmp_path: Path) -> None:
     run = control_run(tmp_path / "run", [answer(task, right=False) for task in trajectory("a", [made.TARGET, BACK])])
-    assert "selected: 1 step: BACK 1" in guieval("select", run).out
-    assert "CLICK 1" in guieval("select", run, "--clean-boxes", "androidcontrol").out
-    assert "selected: 1 step: BACK 1" in guieval("select", run, "--clean-boxes", "androidcontrol:platform=mobile").out
+    assert "selected: 1 step: BACK 1" in guieval("study", "select", run).out
+    assert "CLICK 1" in guieval("study", "select", run, "--clean-boxes", "androidcontrol").out
+    assert "selected: 1 step: BACK 1" in guieval("study", "select", run, "--clean-boxes", "androidcontrol:platform=mobile").out
 
 
 @every_row(
@@ -97,7 +97,7 @@ def test_clicks_of_trajectories_count_where_their_boxes_are_marked_clean(guieval
     ],
 )
 def test_mistakes_end_with_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], message: str) -> None:
-    assert message in guieval.sentence("select", *arguments)
+    assert message in guieval.sentence("study", "select", *arguments)
 
 
 def test_mistakes_about_runs_end_with_one_sentence(guieval: CommandLine, control: Path, tmp_path: Path) -> None:
@@ -111,12 +111,12 @@ def test_mistakes_about_runs_end_with_one_sentence(guieval: CommandLine, control
         ("--out", str(tmp_path / "hard.csv")): "must end in .json",
         ("--stages", "difficulty", "--per", "BACK=1"): "quotas belong to the diversity stage",
     }.items():
-        assert message in guieval.sentence("select", control, *arguments)
+        assert message in guieval.sentence("study", "select", control, *arguments)
 
 
 def test_nested_subsets_of_a_benchmark_lie_in_each_other(guieval: CommandLine, tmp_path: Path) -> None:
     how = ("--bench", "demo", "--data", tmp_path / "demo", "--set", "episodes=12", "--split", "all")
-    done = guieval("select", "--nested", "2,4,8", *how, "--seed", "5", "--out", tmp_path / "train.json")
+    done = guieval("study", "select", "--nested", "2,4,8", *how, "--seed", "5", "--out", tmp_path / "train.json")
     assert done.code == 0, done.err
     sets = {size: get_sample_set(str(tmp_path / f"train-{size}.json")) for size in (2, 4, 8)}
     assert {size: len(each.ids) for size, each in sets.items()} == {2: 2, 4: 4, 8: 8}
@@ -125,7 +125,7 @@ def test_nested_subsets_of_a_benchmark_lie_in_each_other(guieval: CommandLine, t
     chosen = select(benchmark, Choice(sample_set=str(tmp_path / "train-4.json")))
     assert {ref.key.episode_id for ref in chosen.refs} == set(sets[4].ids)
     assert all(len(chosen.plan[ref.key]) == ref.length for ref in chosen.refs)
-    error = guieval.sentence("select", "--nested", "13", *how, "--out", tmp_path / "train.json")
+    error = guieval.sentence("study", "select", "--nested", "13", *how, "--out", tmp_path / "train.json")
     assert error == "guieval: a subset of 13 episodes cannot be drawn from the 12 that there are\n"
 
 
@@ -139,7 +139,7 @@ def test_the_journals_order_does_not_show_in_the_files(guieval: CommandLine, tmp
         folder.mkdir()
         records = [answer(task, right=False) for task in order]
         run = write_run(folder / "run", records, plan=plan, benchmark="androidcontrol-low", protocol="guievalkit")
-        assert guieval("select", run, "--per", "BACK=2", "--out", folder / "hard.json").code == 0
+        assert guieval("study", "select", run, "--per", "BACK=2", "--out", folder / "hard.json").code == 0
         written.append([(folder / name).read_bytes() for name in ("hard.json", "hard.manifest.jsonl")])
     assert written[0] == written[1]
 
@@ -147,8 +147,8 @@ def test_the_journals_order_does_not_show_in_the_files(guieval: CommandLine, tmp
 def test_an_id_in_several_subsets_needs_a_list_of_steps(guieval: CommandLine, tmp_path: Path) -> None:
     tasks = [trajectory("a", [BACK])[0].model_copy(update={"subset": subset}) for subset in ("idd", "ood")]
     run = control_run(tmp_path / "run", [answer(task, right=False) for task in tasks])
-    error = guieval.sentence("select", run, "--out", tmp_path / "hard.json")
+    error = guieval.sentence("study", "select", run, "--out", tmp_path / "hard.json")
     assert "has the episode 'a' in several subsets" in error and "--out hard.txt" in error
-    assert guieval("select", run, "--out", tmp_path / "hard.txt").code == 0
+    assert guieval("study", "select", run, "--out", tmp_path / "hard.txt").code == 0
     assert (tmp_path / "hard.txt").read_text() == "idd/a#0\nood/a#0\n"
     assert evaluate_run(run, choice=Choice(episodes=tmp_path / "hard.txt")).summary.episodes == 2

@@ -1,10 +1,11 @@
-"""``guieval consistency`` as it is typed: a reasoning policy on the demo benchmark, three judges, and what is really true."""
+"""``guieval study consistency`` as it is typed: a reasoning policy on the demo benchmark, three judges, and the truth."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,17 +13,20 @@ from typing import Any
 import pytest
 
 from guieval.actions import Action, ActionSpace, Wait
+from guieval.analysis.consistency.contingency import Contingency, Stratified, summed
 from guieval.analysis.consistency.human_labels import read_human_labels
 from guieval.analysis.consistency.judging import Consistency, Finding, Trace
 from guieval.analysis.decisions.clustering import ClusterSettings
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError, UsageError
 from guieval.journal import RunFolder
+from guieval.journal.lines import json_line
 from guieval.registry import load_benchmark
-from guieval.reports.consistency_tables import example_table
+from guieval.reports.consistency_tables import example_table, warnings
 from guieval.reports.tables.records import defused_value
 from guieval.reports.tables.terminal import rendered
 from guieval.reports.tables.writers import comma_separated, markdown
+from guieval.running.fixed_thoughts import read_thoughts
 from guieval.steps import StepKey, StepTaskModel
 from guieval.testing.mock_server import MockServer
 from guieval.testing.mock_server.policies import wrong_action
@@ -95,7 +99,7 @@ def world(folder: Path, guieval: CommandLine) -> World:
 
 
 def report(guieval: CommandLine, world: World, *more: str | Path, judges: str = "") -> dict[str, Any]:
-    done = guieval("consistency", world.folder / "run", "--judges", judges or world.judges, "--format", "json", *more)
+    done = guieval("study", "consistency", world.folder / "run", "--judges", judges or world.judges, "--format", "json", *more)
     assert done.code == 0, done
     found: dict[str, Any] = json.loads(done.out)
     return found
@@ -137,7 +141,7 @@ def test_the_contingency_is_of_the_steps_in_the_file(world: World, guieval: Comm
 
 def test_the_tables_and_the_page(world: World, guieval: CommandLine, tmp_path: Path) -> None:
     labels, page = world.labels(tmp_path / "labels.csv"), tmp_path / "page.html"
-    given = ("consistency", world.folder / "run", "--judges", world.judges, "--labels", labels, "--examples", "9")
+    given = ("study", "consistency", world.folder / "run", "--judges", world.judges, "--labels", labels, "--examples", "9")
     done = guieval(*given, "--page", page)
     for head in ("Judges", "Against human labels", "Exact match", "relative risk", "action target", "Examples of inconsistent"):
         assert head in done.out
@@ -155,6 +159,57 @@ def test_the_tables_and_the_page(world: World, guieval: CommandLine, tmp_path: P
     assert 'class="mark judges"' in text and 'class="mark own"' in text
 
 
+def elsewhere(run: Path, to: Path, **manifest: object) -> Path:
+    """A copy of a run as of another benchmark, with its own episodes."""
+    shutil.copytree(run, to)
+    lines = [json_line(line) for line in (to / "steps.jsonl").read_bytes().splitlines(keepends=True)]
+    (to / "steps.jsonl").write_bytes(b"".join(line.replace(b'"demo"', b'"other"').strip() + b"\n" for line in lines))
+    (to / "episodes.json").write_text((to / "episodes.json").read_text().replace('"demo"', '"other"'))
+    made = json.loads((to / "manifest.json").read_text())
+    made["benchmark"]["name"] = "other"
+    (to / "manifest.json").write_text(json.dumps(made | manifest))
+    return to
+
+
+def test_benchmarks_are_pooled_and_each_has_its_row(world: World, guieval: CommandLine, tmp_path: Path) -> None:
+    study, first = tmp_path / "study", world.judges.split(",")[0]
+    shutil.copytree(world.folder / "run", study / "run" / "demo")
+    copy = elsewhere(world.folder / "run", study / "run" / "other")
+    fixed = {**RunFolder(Path(first)).manifest.to_json()["fixed_thoughts"], "sha256": read_thoughts(copy).digest}
+    shutil.copytree(first, study / "judge" / "demo")
+    elsewhere(Path(first), study / "judge" / "other", fixed_thoughts=fixed)
+    alone = report(guieval, world, judges=first)
+    labels = world.labels(tmp_path / "labels.csv")
+    once = report(guieval, world, "--labels", labels, judges=first)
+    given = ("study", "consistency", study / "run", "--judges", study / "judge", "--pool", "--json")
+    found = json.loads(guieval(*given).out)
+    whole, parts = found["contingency"], found["benchmarks"]
+    assert list(parts) == ["demo", "other"] and parts["demo"] == parts["other"] == alone["contingency"]
+    assert [whole[cell] for cell in CELLS] == [2 * alone["contingency"][cell] for cell in CELLS]
+    assert found["within_benchmarks"]["odds_ratio"] == pytest.approx(alone["contingency"]["odds_ratio"])
+    assert found["steps"]["judged"] == 2 * alone["steps"]["judged"] and "benchmarks" not in alone
+    shown = guieval(*given[:-1], "--page", tmp_path / "page.html")
+    assert "Benchmark by benchmark" in shown.out and "odds ratio within benchmarks" in shown.out
+    assert "pooling misleads" not in shown.out and "no screenshots" not in shown.err
+    assert "give the labels a column 'benchmark'" in guieval.sentence(*given, "--labels", labels)
+    told = "".join(f"{name},{line}\n" for line in labels.read_text().splitlines()[1:] for name in ("demo", "other"))
+    labels.write_text("benchmark,subset,episode_id,step_index,consistent\n" + told)
+    twice = json.loads(guieval(*given, "--labels", labels).out)
+    both, one = (each["detection"]["together"]["accuracy"]["n"] for each in (twice, once))
+    assert both == 2 * one
+    assert "continued thoughts other than" in guieval.sentence(*given[:1], study / "run" / "demo", *given[2:])
+    assert "--data is one benchmark's folder" in guieval.sentence(*given, "--data", tmp_path)
+
+
+def test_a_sum_over_benchmarks_that_misleads_is_named() -> None:
+    alike = [Contingency(40, 40, 10, 10), Contingency(4, 16, 16, 64)]
+    unlike = [Contingency(80, 5, 5, 5), Contingency(5, 80, 5, 5)]
+    (said,) = warnings(summed(alike), Stratified(tuple(alike)))  # 44 x 74 / (56 x 26)
+    assert said.startswith("pooling misleads: the odds ratio is 2.24 over all steps and 1.00 within benchmarks")
+    said = " ".join(warnings(summed(unlike), Stratified(tuple(unlike))))  # 16 and 1/16
+    assert "the odds ratios of the benchmarks differ" in said and "report them one by one" in said
+
+
 def test_undecided_steps_may_count_as_inconsistent(world: World, guieval: CommandLine) -> None:
     two = ",".join(world.judges.split(",")[:2])
     apart, forced = (report(guieval, world, "--undecided", how, judges=two) for how in ("apart", "inconsistent"))
@@ -166,17 +221,17 @@ def test_undecided_steps_may_count_as_inconsistent(world: World, guieval: Comman
 
 def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path) -> None:
     run, first = world.folder / "run", world.judges.split(",")[0]
-    assert "has its own thoughts" in guieval.sentence("consistency", run, "--judges", run)
-    assert "cannot be its own judge" in guieval.sentence("consistency", first, "--judges", world.judges)
-    assert "is not a run directory" in guieval.sentence("consistency", run, "--judges", tmp_path)
-    assert "twice" in guieval.sentence("consistency", run, "--judges", f"{first},{first}/")
-    assert "names no directory" in guieval.sentence("consistency", run, "--judges", " , ")
+    assert "has its own thoughts" in guieval.sentence("study", "consistency", run, "--judges", run)
+    assert "cannot be its own judge" in guieval.sentence("study", "consistency", first, "--judges", world.judges)
+    assert "is not a run directory" in guieval.sentence("study", "consistency", run, "--judges", tmp_path)
+    assert "twice" in guieval.sentence("study", "consistency", run, "--judges", f"{first},{first}/")
+    assert "names no directory" in guieval.sentence("study", "consistency", run, "--judges", " , ")
     other = tmp_path / "other"
     other.mkdir()
     first_line, _, rest = (run / "steps.jsonl").read_text().partition("\n")
     (other / "steps.jsonl").write_text(first_line.replace("so I do this", "so I might do this") + "\n" + rest)
     (other / "manifest.json").write_text((run / "manifest.json").read_text())
-    assert "continued thoughts other than" in guieval.sentence("consistency", other, "--judges", first)
+    assert "continued thoughts other than" in guieval.sentence("study", "consistency", other, "--judges", first)
 
 
 @every_row(
@@ -188,16 +243,16 @@ def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path
     ],
 )
 def test_mistakes(world: World, guieval: CommandLine, more: tuple[str, str], message: str) -> None:
-    assert message in guieval.sentence("consistency", world.folder / "run", "--judges", world.judges, *more)
+    assert message in guieval.sentence("study", "consistency", world.folder / "run", "--judges", world.judges, *more)
 
 
 def test_labels_of_other_steps_are_reported(world: World, guieval: CommandLine, tmp_path: Path) -> None:
     some = world.labels(tmp_path / "some.csv", of=list(world.truth)[:2])
     some.write_text(some.read_text() + ",nowhere,3,yes\n")
-    done = guieval("consistency", world.folder / "run", "--judges", world.judges, "--labels", some)
+    done = guieval("study", "consistency", world.folder / "run", "--judges", world.judges, "--labels", some)
     assert "1 human labels are of steps that are not judged here" in done.out
     (tmp_path / "none.csv").write_text("episode_id,step_index,consistent\nnowhere,3,yes\n")
-    given = ("consistency", world.folder / "run", "--judges", world.judges, "--labels", tmp_path / "none.csv")
+    given = ("study", "consistency", world.folder / "run", "--judges", world.judges, "--labels", tmp_path / "none.csv")
     assert "none of the labels" in guieval.sentence(*given)
 
 
@@ -209,7 +264,14 @@ def test_both_forms_of_labels(tmp_path: Path) -> None:
         '{"episode_id": "a", "step_index": 1, "consistent": 0, "subset": ""}\n'
         '{"episode_id": "a", "step_index": 2, "consistent": null}\n'
     )
-    assert read_human_labels(table) == read_human_labels(lines) == {("", "a", 0): True, ("", "a", 1): False}
+    assert (
+        read_human_labels(table)
+        == read_human_labels(lines)
+        == {
+            StepKey("", "", "a", 0): True,
+            StepKey("", "", "a", 1): False,
+        }
+    )
 
 
 @every_row(
@@ -238,7 +300,7 @@ def test_ids_that_a_spreadsheet_would_run_come_back_as_they_were(tmp_path: Path)
     ids = ["=1+1", "-7", "+7", "@a", "plain", "'quoted"]
     rows = "".join(f"{defused_value(each)},0,yes\n" for each in ids)
     (tmp_path / "labels.csv").write_text("episode_id,step_index,consistent\n" + rows)
-    assert list(read_human_labels(tmp_path / "labels.csv")) == [("", each, 0) for each in ids]
+    assert list(read_human_labels(tmp_path / "labels.csv")) == [StepKey("", "", each, 0) for each in ids]
 
 
 def test_a_thought_cannot_command_the_terminal() -> None:

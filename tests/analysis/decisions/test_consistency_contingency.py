@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from guieval.analysis.consistency.contingency import Contingency, Detection
+from guieval.analysis.consistency.contingency import Contingency, Detection, Stratified, summed
 from guieval.metrics import Measured
 from tests.rows import every_row
 
@@ -28,6 +28,42 @@ def test_table_6_of_the_paper() -> None:
     assert [round(value or 0, 2) for value in figures] == [4.03, 12.50, 2389.58]
     assert round(TABLE_6.phi or 0, 3) == 0.489
     assert TABLE_6.p is not None and TABLE_6.p < 1e-3 and TABLE_6.log10_p is not None and -521 < TABLE_6.log10_p < -520
+
+
+BERKELEY = Stratified(  # R's UCBAdmissions, department by department: men admitted and rejected, women admitted and rejected
+    tuple(
+        Contingency(*cells)
+        for cells in (
+            *((512, 313, 89, 19), (353, 207, 17, 8), (120, 205, 202, 391)),
+            *((138, 279, 131, 244), (53, 138, 94, 299), (22, 351, 24, 317)),
+        )
+    )
+)
+
+
+def test_what_holds_within_strata_is_what_r_prints_and_not_what_their_sum_shows() -> None:
+    """mantelhaen.test(UCBAdmissions, correct = FALSE) and DescTools's BreslowDayTest(..., correct = TRUE)."""
+    assert summed(BERKELEY.strata) == Contingency(1198, 1493, 557, 1278)
+    assert summed(BERKELEY.strata).odds_ratio == pytest.approx(1.84108, abs=1e-5)
+    assert BERKELEY.odds_ratio == pytest.approx(0.9046968, abs=1e-7)
+    assert BERKELEY.odds_ratio_interval() == pytest.approx((0.7719074, 1.0603298), abs=1e-7)
+    assert BERKELEY.chi_square == pytest.approx(1.5246, abs=1e-4)
+    assert BERKELEY.equal_odds() == pytest.approx((18.8255, 5, 0.002071), abs=1e-4)
+    # by hand: (20 * 30 / 100 + 9 * 10 / 40) / (30 * 20 / 100 + 21 * 1 / 40), with 20 of 50 to 20 of 50, and 9 of 30 to 1 of 10
+    two = Stratified((Contingency(20, 30, 20, 30), Contingency(9, 21, 1, 9), Contingency(0, 0, 0, 0)))
+    assert two.odds_ratio == pytest.approx(8.025 / 6.525)
+    assert two.relative_risk == pytest.approx((20 * 50 / 100 + 9 * 10 / 40) / (20 * 50 / 100 + 1 * 30 / 40))
+
+
+@given(*[st.integers(1, 3000)] * 4)
+def test_equal_strata_have_what_each_of_them_has(a: int, b: int, c: int, d: int) -> None:
+    one = Contingency(a, b, c, d)
+    for within in (Stratified((one,)), Stratified((one, one))):
+        assert within.odds_ratio == pytest.approx(one.odds_ratio) and within.relative_risk == pytest.approx(one.relative_risk)
+    assert Stratified((one,)).odds_ratio_interval() == pytest.approx(one.odds_ratio_interval())
+    assert Stratified((one,)).relative_risk_interval() == pytest.approx(one.relative_risk_interval())
+    assert Stratified((one,)).chi_square == pytest.approx((one.chi_square or 0) * (one.n - 1) / one.n)
+    assert Stratified((one, one)).equal_odds() == pytest.approx((0, 1, 1), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +121,13 @@ def test_empty_cells(cells: tuple[int, int, int, int], risk: float | None, odds:
     table = Contingency(*cells)
     assert (table.relative_risk, table.odds_ratio) == (risk, odds)
     assert table.odds_ratio_interval() is None
+
+
+def test_nothing_holds_within_strata_of_nothing() -> None:
+    for table in (Contingency(0, 0, 0, 0), Contingency(5, 0, 5, 0), Contingency(5, 0, 0, 5), Contingency(0, 1, 0, 0)):
+        found = Stratified((table, table)).to_json()
+        json.dumps(found, allow_nan=False)
+        assert found["equal_odds"] is None and found["odds_ratio_interval"] is None
 
 
 def test_rates_of_nothing() -> None:

@@ -40,11 +40,11 @@ def test_sigterm_between_two_settings_is_as_ctrl_c(tmp_path: Path, guieval: Comm
     with begun(tmp_path, guieval) as arguments:
         # all 500 settings have the same prompts: after the first, a run has almost no requests
         sweep = [*arguments, "--out", str(tmp_path / "sweep"), "--pair", "0:0", "--means", "500"]
-        words = [*signalled(signal.SIGTERM, OUTCOMES, 4), "mix", *sweep]  # as the third of them is stored
+        words = [*signalled(signal.SIGTERM, OUTCOMES, 4), "study", "mix", *sweep]  # as the third of them is stored
         with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, (process.returncode, out, err)
-    assert "resume:   guieval mix --resume" in out and "left:" in out and "stationary" in out
+    assert "resume:   guieval study mix --resume" in out and "left:" in out and "stationary" in out
 
 
 def test_a_run_gives_sigterm_back_to_whom_it_was(tmp_path: Path) -> None:
@@ -65,17 +65,17 @@ def test_a_sweep_without_its_server_prints_how_to_resume(tmp_path: Path, guieval
     with begun(tmp_path, guieval) as arguments:
         place = arguments.index("--base-url") + 1
         nowhere = [*arguments[:place], "http://127.0.0.1:9/v1", *arguments[place + 1 :], "--set", "max_attempts=1"]
-        away = guieval("mix", *nowhere, "--out", sweep, "--pair", "0:1", "--means", "2")
+        away = guieval("study", "mix", *nowhere, "--out", sweep, "--pair", "0:1", "--means", "2")
         assert away.code == 2 and "could not be reached" in away.err
-        assert "left:     2 of 2 settings" in away.out and f"guieval mix --resume {sweep}" in away.out
-        done = guieval("mix", "--resume", sweep, "--base-url", arguments[place], "--quiet")
+        assert "left:     2 of 2 settings" in away.out and f"guieval study mix --resume {sweep}" in away.out
+        done = guieval("study", "mix", "--resume", sweep, "--base-url", arguments[place], "--quiet")
         assert done.code == 0 and "left:" not in done.out, done
 
 
 def test_a_sweep_takes_no_folder_that_holds_a_run(tmp_path: Path, guieval: CommandLine) -> None:
     with begun(tmp_path, guieval) as arguments:
         before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
-        refused = guieval.sentence("mix", *arguments, "--out", tmp_path / "run")
+        refused = guieval.sentence("study", "mix", *arguments, "--out", tmp_path / "run")
     assert "holds a run, and a sweep needs a folder of its own" in refused
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
 
@@ -85,6 +85,6 @@ def test_a_sweep_over_first_steps_alone_states_that_there_is_nothing_to_mix(tmp_
     (tmp_path / "first.txt").write_text("".join(f"{ref.key.episode_id}#0\n" for ref in refs))
     given = ("--out", tmp_path / "sweep", "--episodes", tmp_path / "first.txt", "--means", "1", "--plot", tmp_path / "no.png")
     with begun(tmp_path, guieval) as arguments:
-        done = guieval("mix", *arguments, *given)
+        done = guieval("study", "mix", *arguments, *given)
     assert done.code == 0 and "none of the steps has a past" in done.out and "regime" not in done.out, done
     assert (tmp_path / "sweep" / "mixing.csv").exists() and not (tmp_path / "no.png").exists()

@@ -153,7 +153,7 @@ def test_the_command_runs_a_sweep_goes_on_with_it_and_reports_it(tmp_path: Path,
     pairs = ("--pair", "0:0", "--pair", "0:1", "--pair", "1:0", "--pair", "1:1", "--means", "3")
     with policy(data) as server:
         assert guieval("run", "--mode", "soeval", "--out", run, *common(data, server)).code == 0
-        mixing = ("mix", "--artifacts", run, "--out", sweep, *pairs)
+        mixing = ("study", "mix", "--artifacts", run, "--out", sweep, *pairs)
         done = guieval(*mixing, *common(data, server), "--plot", picture)
         assert done.code == 0 and "increasing" in done.out and "Spearman" in done.out, done
         assert "already holds a sweep" in guieval.sentence(*mixing, *common(data, server))
@@ -174,7 +174,7 @@ def test_the_command_runs_a_sweep_goes_on_with_it_and_reports_it(tmp_path: Path,
         shutil.rmtree(settings[11])
         journal = next(path for path in settings[10].iterdir() if path.name.startswith("steps"))
         journal.write_bytes(journal.read_bytes()[: journal.stat().st_size // 2])
-        again = guieval("mix", "--resume", sweep, "--quiet", "--drop-answers")
+        again = guieval("study", "mix", "--resume", sweep, "--quiet", "--drop-answers")
         assert again.code == 0 and (sweep / "mixing.csv").read_text() == table, again
         assert sorted((sweep / "settings").iterdir()) == settings[:9]  # those that ended now left their figures alone
         (settings[4] / METRICS).rename(tmp_path / "lost")
@@ -183,9 +183,11 @@ def test_the_command_runs_a_sweep_goes_on_with_it_and_reports_it(tmp_path: Path,
         found, lost = (json.loads(file.read_text()) for file in (settings[4] / METRICS, tmp_path / "lost"))
         del lost["servers"]  # none was asked to write them again
         assert found == lost, "a finished setting's figures are written again"
-        assert "sampling.temperature" in guieval.sentence("mix", "--resume", sweep, "--set", "sampling.temperature=0.9")
-        assert "leave out what asks for others" in guieval.sentence("mix", "--resume", sweep, "--means", "4")
-    shown = guieval("mix", "--resume", sweep, "--data", tmp_path / "gone")  # figures need nothing but what is kept
+        assert "sampling.temperature" in guieval.sentence(
+            "study", "mix", "--resume", sweep, "--set", "sampling.temperature=0.9"
+        )
+        assert "leave out what asks for others" in guieval.sentence("study", "mix", "--resume", sweep, "--means", "4")
+    shown = guieval("study", "mix", "--resume", sweep, "--data", tmp_path / "gone")  # figures need nothing but what is kept
     assert shown.code == 0 and "R_s" in shown.out
     assert RunFolder(settings[3]).manifest.to_json()["mixing"]["artifacts"]["steps"] > 0
     assert {origin for each in RunFolder(settings[8]).records for origin in each.history} == {"model", "reference"}
@@ -196,7 +198,7 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_is_made(tmp_path: Pat
     run = tmp_path / "run"
     with policy(data) as server:
         assert guieval("run", "--mode", "soeval", "--out", run, *common(data, server)).code == 0
-        start = ("mix", "--out", tmp_path / "sweep", *common(data, server))
+        start = ("study", "mix", "--out", tmp_path / "sweep", *common(data, server))
         assert "add --artifacts RUN" in guieval.sentence(*start)
         with_run = (*start, "--artifacts", run)
         assert "--pair is '0.5'" in guieval.sentence(*with_run, "--pair", "0.5")
@@ -207,7 +209,7 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_is_made(tmp_path: Pat
         assert "mode 'soeval' has a history of its own" in guieval.sentence(*with_run, "--set", "mode=soeval")
         other = guieval.sentence(*("ui-tars-1.5-7b" if each == "ui-s1-7b" else each for each in with_run))
         assert "are of model 'ui-s1-7b', not of 'ui-tars-1.5-7b'" in other
-        assert "holds no sweep" in guieval.sentence("mix", "--resume", tmp_path / "sweep")
+        assert "holds no sweep" in guieval.sentence("study", "mix", "--resume", tmp_path / "sweep")
     assert not (tmp_path / "sweep").exists()
 
 
@@ -221,7 +223,7 @@ def test_greedy_decoding_asks_a_prompt_once_with_the_same_figures(tmp_path: Path
         for name, sampling in settings.items():
             before = server.stats()["requests"]
             given = ("--artifacts", run, "--pair", "0:1", "--pair", "0.5:0.5", "--means", "2", "--out", tmp_path / name)
-            assert guieval("mix", *given, *common(data, server), *sampling).code == 0
+            assert guieval("study", "mix", *given, *common(data, server), *sampling).code == 0
             requests[name] = server.stats()["requests"] - before
             tables[name] = (tmp_path / name / "mixing.csv").read_text()
             runs = sorted((tmp_path / name / "settings").iterdir())

@@ -136,9 +136,9 @@ def test_the_truth_of_a_scripted_policy_comes_back(tmp_path: Path, guieval: Comm
     truth = Truth(tmp_path / "truth.jsonl")
     out = tmp_path / "rollout"
     with serve(tmp_path / "truth.jsonl") as server:
-        done = guieval("rollout", *rolling(server, out), "--limit", "3", "--rounds", "2", "--samples", "64")
+        done = guieval("study", "rollout", *rolling(server, out), "--limit", "3", "--rounds", "2", "--samples", "64")
     assert done.code == 0, done
-    assert "all rounds" in done.out and f"guieval decisions {out}" in done.out
+    assert "all rounds" in done.out and f"guieval study decisions {out}" in done.out
     found = measure(read_executions(out), ClusterSettings(min_samples=1))
     steps, n = len(found), 128
     assert steps >= 15 and (found.n == n).all() and not found.failed.any()
@@ -165,7 +165,7 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
     out = tmp_path / "rollout"
     with serve(tmp_path / "truth.jsonl") as server:
         arguments = [*rolling(server, out), "--limit", "2", "--mode", "soeval", "--rounds", "3", "--samples", "4"]
-        assert guieval("rollout", *arguments).code == 0
+        assert guieval("study", "rollout", *arguments).code == 0
         whole = {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)}
         first, second, third = rounds_of(out)
         assert evaluate_run(first).summary.complete
@@ -175,13 +175,15 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
         shutil.rmtree(third)
         assert [each.complete for each in rollout(resume=out)] == [True] * 3
         assert {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)} == whole
-        assert "already holds" in guieval.sentence("rollout", *arguments)
-        assert "leave out --seeds" in guieval.sentence("rollout", "--resume", out, "--seeds", "1,2")
-        assert "it differs in" in guieval.sentence("rollout", "--resume", out, "--set", "sampling.temperature=0.2", "--quiet")
-    assert "holds no rollout" in guieval.sentence("rollout", "--resume", first)
+        assert "already holds" in guieval.sentence("study", "rollout", *arguments)
+        assert "leave out --seeds" in guieval.sentence("study", "rollout", "--resume", out, "--seeds", "1,2")
+        assert "it differs in" in guieval.sentence(
+            "study", "rollout", "--resume", out, "--set", "sampling.temperature=0.2", "--quiet"
+        )
+    assert "holds no rollout" in guieval.sentence("study", "rollout", "--resume", first)
     done = guieval("score", first)
     assert done.code == 0 and "pass@4" in done.out
     assert guieval("report", out, "--no-images").code == 0
-    asked = ("rollout", "--model", MODEL, "--bench", "demo")
+    asked = ("study", "rollout", "--model", MODEL, "--bench", "demo")
     assert "expected whole numbers" in guieval.sentence(*asked, "--seeds", "1,x")
     assert "leave out --limit" in guieval.sentence(*asked, "--limit", "1", "--preset", "guievalkit-table-17")

@@ -188,10 +188,12 @@ def test_our_client_and_server_show_what_the_environment_shows(number: int) -> N
 
 def test_the_command_checks_an_environment_with_its_options(guieval: CommandLine) -> None:
     with served(PhoneEnvironment(episodes=3)) as server:
-        done = guieval("check", "openenv", "--set", f"url={server.address}")
+        done = guieval("dev", "check", "openenv", "--set", f"url={server.address}")
         assert done.code == 0 and done.out.startswith("environment openenv: conforms"), done
-    assert "needs the address of its server" in guieval.sentence("check", "openenv")
-    assert "--set is for the options of one environment" in guieval.sentence("check", "openenv", "demo", "--set", "url=x")
+    assert "needs the address of its server" in guieval.sentence("dev", "check", "openenv")
+    assert "--set is for the options of one environment" in guieval.sentence(
+        "dev", "check", "openenv", "demo", "--set", "url=x"
+    )
 
 
 @pytest.mark.parametrize("hangs", [False, True])
@@ -304,7 +306,7 @@ def test_the_task_api_lists_tasks() -> None:
 
 
 def test_the_command_serves_until_ctrl_c() -> None:
-    command = [sys.executable, "-m", "guieval", "serve-environment", "demo", "--port", "0", "--set", "episodes=2"]
+    command = [sys.executable, "-m", "guieval", "dev", "serve-environment", "demo", "--port", "0", "--set", "episodes=2"]
     with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         line = process.stdout.readline().strip()
@@ -325,12 +327,12 @@ def test_the_command_serves_until_ctrl_c() -> None:
 
 
 def test_mistakes_on_the_command_line(guieval: CommandLine) -> None:
-    assert "(did you mean 'demo'?)" in guieval.sentence("serve-environment", "demos")
-    assert "--port is 99999; expected 0 to 65535" in guieval.sentence("serve-environment", "demo", "--port", "99999")
-    assert "has no option 'episods'" in guieval.sentence("serve-environment", "demo", "--set", "episods=2")
+    assert "(did you mean 'demo'?)" in guieval.sentence("dev", "serve-environment", "demos")
+    assert "--port is 99999; expected 0 to 65535" in guieval.sentence("dev", "serve-environment", "demo", "--port", "99999")
+    assert "has no option 'episods'" in guieval.sentence("dev", "serve-environment", "demo", "--set", "episods=2")
     with served(PhoneEnvironment(episodes=1)) as server:
         port = server.address.rpartition(":")[2]
-        assert f"cannot listen on 127.0.0.1:{port}" in guieval.sentence("serve-environment", "demo", "--port", port)
+        assert f"cannot listen on 127.0.0.1:{port}" in guieval.sentence("dev", "serve-environment", "demo", "--port", port)
 
 
 def test_openenv_s_own_client_acts_on_our_server() -> None:

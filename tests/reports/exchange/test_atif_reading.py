@@ -75,15 +75,15 @@ def test_a_part_of_the_tasks_can_be_imported(run: Path, tmp_path: Path, guieval:
     folder = trajectories(run, tmp_path / "atif")
     for path in folder.glob(f"{task_id(0)}-*"):
         path.unlink()
-    done = guieval("import", folder, "--out", tmp_path / "back")
+    done = guieval("data", "import", folder, "--out", tmp_path / "back")
     assert done.code == 0 and "14 trajectories of 7 tasks" in done.out
     assert "1 of the 8 planned tasks have no trajectory and are left out" in done.out
     assert len(list(RunFolder(tmp_path / "back").records)) == 7
     assert guieval("score", tmp_path / "back").code == 0
-    assert "exists; give another --out" in guieval.sentence("import", folder, "--out", tmp_path / "back")
-    refused = guieval.sentence("import", folder, "--out", tmp_path / "new", "--skip-damaged")
+    assert "exists; give another --out" in guieval.sentence("data", "import", folder, "--out", tmp_path / "back")
+    refused = guieval.sentence("data", "import", folder, "--out", tmp_path / "new", "--skip-damaged")
     assert "--skip-damaged is not for the format atif" in refused
-    assert "did you mean 'atif'" in guieval.sentence("import", folder, "--format", "atiff", "--out", tmp_path / "new")
+    assert "did you mean 'atif'" in guieval.sentence("data", "import", folder, "--format", "atiff", "--out", tmp_path / "new")
 
 
 def test_repetitions_are_numbered_without_gaps(run: Path, tmp_path: Path) -> None:

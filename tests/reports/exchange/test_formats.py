@@ -149,7 +149,7 @@ def test_damaged_logs_are_named(offline: Path, online: Path, tmp_path: Path) -> 
         with pytest.raises((DataError, UsageError)):
             read_predictions(tmp_path / "changed.eval")
     (log,) = format_named("inspect").write(exported(online), tmp_path / "online")
-    with pytest.raises(DataError, match="`guieval import` reads online runs"):
+    with pytest.raises(DataError, match="`guieval data import` reads online runs"):
         read_predictions(log)
 
 
@@ -303,15 +303,15 @@ def test_a_log_of_inspect_names_no_folder(online: Path, tmp_path: Path, guieval:
     run = Path(shutil.copytree(online, tmp_path / "run"))
     for screen in sorted((run / SCREENS).iterdir())[:3]:
         screen.unlink()
-    assert guieval("export-results", run, "--format", "inspect", "--images", "--out", tmp_path / "out").code == 0
+    assert guieval("data", "export-results", run, "--format", "inspect", "--images", "--out", tmp_path / "out").code == 0
     written = json.dumps(unpacked(next((tmp_path / "out").glob("*.eval"))))
     assert written.count("cannot be read]") >= 3 and written.count("data:image/png;base64") >= 1
     assert str(tmp_path) not in written and str(online) not in written
 
 
 def test_the_command_writes_and_refuses(offline: Path, tmp_path: Path, guieval: CommandLine) -> None:
-    done = guieval("export-results", offline, "--format", "every-eval-ever", "--out", tmp_path / "out")
+    done = guieval("data", "export-results", offline, "--format", "every-eval-ever", "--out", tmp_path / "out")
     assert done.code == 0 and len(done.out.splitlines()) == 2 and (tmp_path / "out" / "data").is_dir()
-    assert "did you mean 'atif'" in guieval.sentence("export-results", offline, "--format", "atiff")
-    wrong = guieval.sentence("export-results", offline, "--format", "model-index", "--metric", "exact match")
+    assert "did you mean 'atif'" in guieval.sentence("data", "export-results", offline, "--format", "atiff")
+    wrong = guieval.sentence("data", "export-results", offline, "--format", "model-index", "--metric", "exact match")
     assert "--metric is not for the format model-index" in wrong

@@ -42,7 +42,7 @@ def test_a_result_folder_is_a_run_of_tasks(tmp_path: Path, guieval: CommandLine)
     leave(model, "gimp/2a72", CLICK, CLICK, CLICK, result="0.5")
     leave(model, "os/5812", "FAIL", result="0")
     leave(model, "os/aaaa", CLICK, result=None, error=True)
-    made = guieval("import", tmp_path / "results", "--out", tmp_path / "run").out
+    made = guieval("data", "import", tmp_path / "results", "--out", tmp_path / "run").out
     assert "4 of 5 tasks have an outcome, format osworld" in made
     opened = open_run(tmp_path / "run")
     assert isinstance(opened, OpenedOnlineRun) and opened.manifest.model_name == "gui-a"

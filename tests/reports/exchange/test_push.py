@@ -1,4 +1,4 @@
-"""``guieval push`` to a hub on this machine, with the real client."""
+"""``guieval data push`` to a hub on this machine, with the real client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def push(hub: str, *arguments: str | Path, **variables: str) -> subprocess.Compl
     pytest.importorskip("huggingface_hub")
     names = {name: value for name, value in os.environ.items() if not name.startswith("HF_") and "proxy" not in name.lower()}
     own = {"HF_ENDPOINT": hub, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_TOKEN": TOKEN, "COLUMNS": "200"}
-    command = [sys.executable, "-m", "guieval", "push", *map(str, arguments), "--repo", REPOSITORY]
+    command = [sys.executable, "-m", "guieval", "data", "push", *map(str, arguments), "--repo", REPOSITORY]
     return subprocess.run(command, capture_output=True, text=True, env={**names, **own, **variables})
 
 

@@ -75,7 +75,7 @@ def _whole(named: Row, field: str) -> int:
 
 EVERY_EVAL_EVER = Format(
     "every-eval-ever",
-    "Every Eval Ever's *_samples.jsonl, as guieval export-results writes them",
+    "Every Eval Ever's *_samples.jsonl, as guieval data export-results writes them",
     frozenset({"schema_version", "evaluation_id", "sample_id", "interaction_type"}),
     lambda rows, steps: _read,
 )

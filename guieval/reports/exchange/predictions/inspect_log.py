@@ -20,7 +20,7 @@ SCORE = "exact match"
 def _read(row: Row) -> Predicted | None:
     named = row.row("metadata")
     if "step_index" not in named:
-        raise named.error("step_index", "is missing; `guieval import` reads online runs from their export in ATIF")
+        raise named.error("step_index", "is missing; `guieval data import` reads online runs from their export in ATIF")
     if row.whole("epoch", 1) > 1:
         raise row.error("epoch", f"expected one answer to each step, got answer {row.whole('epoch')}")
     subset = named.text("subset") if "subset" in named else ""
@@ -52,7 +52,7 @@ def _reply(row: Row) -> str:
 
 INSPECT = Format(
     "inspect",
-    "Inspect's logs (.eval), as guieval export-results writes them",
+    "Inspect's logs (.eval), as guieval data export-results writes them",
     frozenset({"id", "epoch", "input", "messages", "metadata"}),
     lambda rows, steps: _read,
 )

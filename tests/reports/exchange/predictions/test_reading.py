@@ -157,7 +157,7 @@ def test_the_command_makes_a_run_and_says_what_was_in_the_file(tmp_path: Path, g
         files.agentcpm_row({"CLEAR": None}, step_id=0),
     ]
     file = files.write_lines(tmp_path / "all.jsonl", [*rows, files.agentcpm_row(None, category="x")])
-    told = guieval("import", file, "--out", tmp_path / "run", "--skip-damaged").out
+    told = guieval("data", "import", file, "--out", tmp_path / "run", "--skip-damaged").out
     parts = ("3 of 3 steps have an answer, format agentcpm", "unparseable: 1", "1: CLEAR", "1 damaged rows", "field category")
     for each in parts:
         assert each in told
@@ -165,5 +165,5 @@ def test_the_command_makes_a_run_and_says_what_was_in_the_file(tmp_path: Path, g
     assert [(record.task.step_index, record.sample.action and record.sample.action.type) for record in records] == [
         *((2, "CLICK"), (1, None), (0, "UNSUPPORTED"))
     ]
-    assert "exists; give another --out" in guieval.sentence("import", file, "--out", tmp_path / "run")
-    assert "all.jsonl' is a file, not a run: `guieval import" in guieval.sentence("score", file)
+    assert "exists; give another --out" in guieval.sentence("data", "import", file, "--out", tmp_path / "run")
+    assert "all.jsonl' is a file, not a run: `guieval data import" in guieval.sentence("score", file)

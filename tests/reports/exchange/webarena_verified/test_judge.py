@@ -55,14 +55,14 @@ def test_the_package_judges(python: str, guieval: CommandLine, tmp_path: Path) -
     leave(runs, 107, retrieved([{"month": "May", "count": 1}]))
     leave(runs, 0, "The best-selling product is the band.")
     leave(runs, 1, retrieved(["Sprite"]), trace=False)
-    done = guieval("import", runs, "--out", out, "--set", f"python={python}")
+    done = guieval("data", "import", runs, "--out", out, "--set", f"python={python}")
     assert "3 of 812 tasks have an outcome, format webarena-verified" in done.out and "judged by webarena-verified" in done.out
     found = {record.task.episode_id: record.samples[0] for record in RunFolder(out).tasks}
     verdicts = {task: repetition.verdict for task, repetition in found.items()}
     assert verdicts == {"0": "unparseable", "1": "infrastructure_failure", "107": "wrong", "108": "right"}
     assert found["107"].outcome is not None and "retrieved_data" in found["107"].outcome.score.reason
     assert found["1"].error is not None and "not found" in found["1"].error.message
-    guieval("import", runs, "--out", tmp_path / "hard", "--set", f"python={python}", "--set", "tasks=hard")
+    guieval("data", "import", runs, "--out", tmp_path / "hard", "--set", f"python={python}", "--set", "tasks=hard")
     assert len(RunFolder(tmp_path / "hard").plan) == 258
 
 
@@ -70,7 +70,7 @@ def test_a_settings_file_that_the_package_refuses_is_one_sentence(python: str, g
     leave(tmp_path / "runs", 108, retrieved([]))
     (tmp_path / "config.json").write_text("[", encoding="utf-8")
     settings = ("--set", f"python={python}", "--set", f"config={tmp_path / 'config.json'}")
-    said = guieval.sentence("import", tmp_path / "runs", "--out", tmp_path / "run", *settings)
+    said = guieval.sentence("data", "import", tmp_path / "runs", "--out", tmp_path / "run", *settings)
     assert said.startswith("guieval: webarena-verified in")
     assert not (tmp_path / "run").exists()
 
@@ -87,12 +87,12 @@ def test_a_settings_file_that_the_package_refuses_is_one_sentence(python: str, g
 def test_settings_that_cannot_be(settings: list[str], words: str, guieval: CommandLine, tmp_path: Path) -> None:
     leave(tmp_path / "runs", 108, retrieved([]))
     pairs = [part for pair in settings for part in ("--set", pair)]
-    assert words in guieval.sentence("import", tmp_path / "runs", "--out", tmp_path / "run", *pairs)
+    assert words in guieval.sentence("data", "import", tmp_path / "runs", "--out", tmp_path / "run", *pairs)
 
 
 def test_a_python_without_the_package_and_folders_without_a_task(guieval: CommandLine, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    command: list[str | Path] = ["import", runs, "--format", PACKAGE.replace("_", "-"), "--out", tmp_path / "run"]
+    command: list[str | Path] = ["data", "import", runs, "--format", PACKAGE.replace("_", "-"), "--out", tmp_path / "run"]
     assert "does not exist" in guieval.sentence(*command)
     (runs / "logs").mkdir(parents=True)
     assert "holds no task; expected <task id>/agent_response.json" in guieval.sentence(*command)
