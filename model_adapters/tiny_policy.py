@@ -1,8 +1,8 @@
 """The tiny policy: a Qwen3-VL of three million weights trained on drawn icons, ``blue star click(512,037)``.
 
-It is made by ``python -m guieval.training.tiny``, so the wire format is defined here. The prompt is the current screenshot, the
-goal, and the past, one line a step: the model's own thought and action where it answered, the step instruction and the
-reference action elsewhere. The reply's thought names what is tapped next; places are 0 to 999 per axis, always three digits.
+It is made by ``python -m guieval.playground.tiny_policy``, so the wire format is defined here. The prompt is the current
+screenshot, the goal, and the past, one line a step: the model's own thought and action, or the step instruction and the
+reference action if it did not answer. The thought names what is tapped next; places are 0 to 999 per axis, three digits each.
 The shipped checkpoint only clicks. Training can teach it the other actions.
 """
 
@@ -50,8 +50,8 @@ class TinyPolicy(ABCModel):
     """The limits of the checkpoint's own image processor."""
     fixed_frame = PER_999
     action_space = ActionSpace()
-    source = "guieval.training.tiny, which trains it on this format"
-    frame_source = "guieval.training.tiny"
+    source = "guieval.playground.tiny_policy, which trains it on this format"
+    frame_source = "guieval.playground.tiny_policy"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         lines = [main_instruction(task)]

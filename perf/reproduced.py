@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError
 from guieval.evaluation import ActionEvaluator, get_protocol
+from guieval.exchange.importing import import_predictions
+from guieval.exchange.predictions import Predicted, detect_format, get_format
+from guieval.exchange.predictions.rows import Row, open_rows
 from guieval.metrics import summarise
 from guieval.registry import load_benchmark
-from guieval.reports.exchange.importing import import_predictions
-from guieval.reports.exchange.predictions import Predicted, detect_format, get_format
-from guieval.reports.exchange.predictions.rows import Row, open_rows
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run
 from guieval.steps import StepTaskModel

@@ -33,9 +33,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.benchmark import EpisodeRef
+from guieval.playground.mock_server import latency_of
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.steps import EpisodeKey
-from guieval.testing.mock_server import latency_of
 
 SLOTS = 64
 SIZE = (1080, 2400)

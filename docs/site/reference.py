@@ -31,7 +31,7 @@ API = {
     "environments": ("Environments", ("guieval.online.contract", "guieval.online.find")),
     "rewards": ("Rewards", ("guieval.rewards",)),
     "training": ("Training", ("guieval.training.config",)),
-    "conformance": ("Conformance suites", ("guieval.testing.conformance", "guieval.online.conformance")),
+    "conformance": ("Conformance suites", ("guieval.conformance", "guieval.online.conformance")),
 }
 """The pages of the Python API: title and modules."""
 

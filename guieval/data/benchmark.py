@@ -194,7 +194,7 @@ class ABCBenchmark(Listing[Episode]):
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
         """Write a few synthetic episodes into ``folder`` in the authors' exact format, with screenshots.
 
-        The conformance suite loads them. Writers use :mod:`guieval.testing.phone`.
+        The conformance suite loads them. Writers use :mod:`guieval.playground.phone`.
         """
         raise NotImplementedError(f"benchmark {cls.name!r} writes no example of its format")
 

@@ -26,9 +26,9 @@ from guieval.data.benchmark import Release, ReleasedEpisode
 from guieval.data.doctor.counts import Counts, compare
 from guieval.data.episodes.prepare import prepare
 from guieval.errors import DataError, UsageError
+from guieval.playground.phone import PhoneEpisode, encode
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode, EpisodeKey
-from guieval.testing.phone import PhoneEpisode, encode
 from tests.rows import every_row
 
 SCREEN = (100, 200)

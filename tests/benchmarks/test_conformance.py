@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 from guieval.actions import ActionSpace, Box, Boxes, Click, Point, Stop, Type, Wait
+from guieval.conformance import check_benchmark, check_benchmarks
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
-from guieval.testing.conformance import check_benchmark, check_benchmarks
 from tests.rows import every_row
 
 VARIANTS = {"aitz-low", "androidcontrol-curated-low", "gui-odyssey-low", "hypertrack-low", "osworld-g-refined"}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from guieval.actions import Action, Stop
-from guieval.analysis.consistency.judging import Consistency, Failure, Finding, Judge, Majority, Trace
-from guieval.analysis.decisions.clustering import ClusterSettings
-from guieval.reports.pages.consistency import consistency_page
+from guieval.studies.consistency.judging import Consistency, Failure, Finding, Judge, Majority, Trace
+from guieval.studies.consistency.page import consistency_page
+from guieval.studies.decisions.clustering import ClusterSettings
 from tests.browser.conftest import assert_accessible, opened
 from tests.browser.test_viewer import HOSTILE
 from tests.reports.viewer.made_run import at, task

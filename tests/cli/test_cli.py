@@ -11,9 +11,9 @@ import pytest
 from guieval.cli.models.new_adapter import adapter_source
 from guieval.journal import STEPS, Journal, RunFolder
 from guieval.online.find import environments
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import list_benchmarks
 from guieval.scoring.score import evaluate_run
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL, SMALL, centre, command, reference
 from tests.command_line import CommandLine
 from tests.rows import every_row
@@ -127,7 +127,7 @@ def test_a_second_writer_gets_an_error_that_names_the_holder(tmp_path: Path, dem
 
 
 def test_options_reach_the_mock_server_and_mistakes_name_them(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each setting does, and how a server runs and ends, is tested in tests/testing/test_mock_server.py."""
+    """What each setting does, and how a server runs and ends, is tested in tests/playground/test_mock_server.py."""
     served: list[MockSettings] = []
     monkeypatch.setenv("MOCK_KEY", "mock-key")
     monkeypatch.setattr("guieval.cli.running.mock_server.serve", served.append)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine, Done
 
 MODEL = "qwen2.5-vl-7b"

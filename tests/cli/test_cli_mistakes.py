@@ -15,8 +15,8 @@ import pytest
 
 from guieval.cli.running.perform import perform
 from guieval.journal import EPISODES, MANIFEST, METRICS, STEPS, RunFolder
+from guieval.playground.mock_server import MockServer
 from guieval.settings import RunConfig
-from guieval.testing.mock_server import MockServer
 from tests.cli.demo_runs import BASELINE, MODEL, SERVED, SMALL, centre, command
 from tests.command_line import CommandLine
 from tests.outage import hold

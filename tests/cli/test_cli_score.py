@@ -16,8 +16,7 @@ from guieval.scoring.matrix import protocols_for
 from guieval.steps import StepTaskModel
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
-from tests.made_runs import key, record, step, write_run
-from tests.reports.exchange.predictions.files import (
+from tests.exchange.predictions.files import (
     agentcpm_row,
     atlas_row,
     guicourse_row,
@@ -26,6 +25,7 @@ from tests.reports.exchange.predictions.files import (
     sspro_row,
     write_lines,
 )
+from tests.made_runs import key, record, step, write_run
 from tests.rows import every_row
 
 TARGET = Click(point=Point(500, 500))

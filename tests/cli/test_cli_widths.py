@@ -13,8 +13,8 @@ from rich.cells import cell_len
 
 from guieval.actions import Click, Point
 from guieval.cli.tables import LEFT_OUT
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
 

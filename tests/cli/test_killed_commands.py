@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import guieval as package
+from guieval.exchange.exported import exported
+from guieval.exchange.formats import format_named
 from guieval.journal import LOCK
 from guieval.registry import benchmarks
-from guieval.reports.exchange.exported import exported
-from guieval.reports.exchange.formats import format_named
+from tests.exchange.predictions.files import agentcpm_row
 from tests.killed import kills, operations
 from tests.online.test_runs import settings, write_agent
-from tests.reports.exchange.predictions.files import agentcpm_row
 
 KILLS = int(os.environ.get("GUIEVAL_KILLS", "4"))
 """At how many moments each command is killed, alone and one after the other; 20 in ``make kills``."""

@@ -65,8 +65,8 @@ def test_a_run_is_not_written_into_a_pipe(tmp_path: Path, name: str) -> None:
 
 def test_every_file_is_opened_by_the_one_opener() -> None:
     """Those that open for themselves read what is no file, or run alone in another program."""
-    apart = {"guieval/data/files.py", "guieval/reports/exchange/webarena_verified/worker.py"}
-    apart.add("guieval/online/pages/browsergym_worker.py")
+    apart = {"guieval/data/files.py", "guieval/exchange/webarena_verified/worker.py"}
+    apart.add("guieval/connectors/pages/browsergym_worker.py")
     found = []
     for source in (path for part in ("guieval", "benchmarks", "model_adapters") for path in (REPOSITORY / part).rglob("*.py")):
         for node in ast.walk(ast.parse(source.read_bytes())):

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import guieval
 from guieval.cli import GROUPS
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import benchmark_class, load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 
 PLACEHOLDERS = {
     "NAME": "qwen2.5-vl-7b",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.journal import RunFolder, is_run
-from guieval.testing.mock_server import MockServer
+from guieval.playground.mock_server import MockServer
 from tests.faults.program import MODEL, OPTIONS, Program, guieval, tries_again, wait_for_lines
 from tests.faults.rows import Row, rows
 from tests.outage import hold, outage, reserved_port

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from guieval.errors import harmless
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 
 EVIL = "[red]e\x1b]52;c;QUJD\x07v\x1b[2Ji\x9b31ml\r\x08\u202e\u2066\u200f\x85[/red]|=1\x7f"

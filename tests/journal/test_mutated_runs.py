@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine, Done
 from tests.mutations import mutated
 

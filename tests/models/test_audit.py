@@ -31,12 +31,12 @@ from guieval.models.frame_audit import (
     title,
 )
 from guieval.models.scored_response import read_response
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark, load_model
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
 from guieval.settings import RunConfig
 from guieval.steps import Episode, Sample, StepTaskModel
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.model_adapters.replies import Target, rows, screenshot_sizes, size_of, target_of
 from tests.model_adapters.steps import adapter, step

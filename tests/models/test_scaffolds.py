@@ -16,10 +16,10 @@ from guieval.errors import UsageError
 from guieval.history import reference_entry
 from guieval.journal import MANIFEST, RunFolder
 from guieval.models.scaffold import Scaffold
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import list_adapters, load_model, load_scaffold, model_configs
 from guieval.running.resolve import resolve
 from guieval.settings import RunConfig
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
 from tests.scripted import make_episode

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from guieval.actions import ExecutableAction
+from guieval.conformance import Finding
+from guieval.connectors.pages.browser import find_chromium
 from guieval.errors import UsageError
 from guieval.online import ABCDevice, EnvironmentTask, Observation, Score
 from guieval.online.conformance import check_environment
 from guieval.online.find import environments, load_environment
-from guieval.online.pages.browser import find_chromium
-from guieval.online.phone import PhoneEnvironment
-from guieval.testing.conformance import Finding
+from guieval.playground.environments.phone import PhoneEnvironment
 from tests.command_line import CommandLine
 from tests.online.devices import Wrapped
 from tests.rows import every_row

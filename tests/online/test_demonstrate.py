@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Click, Unsupported
+from guieval.connectors.pages.miniwob import MiniWoB
 from guieval.online import ABCEnvironment
 from guieval.online.demonstrate import demonstrate
-from guieval.online.pages.miniwob import MiniWoB
-from guieval.online.phone import PhoneEnvironment
+from guieval.playground.environments.phone import PhoneEnvironment
 from guieval.registry import load_benchmark
 from tests.command_line import CommandLine
 from tests.online.devices import require_chromium

@@ -10,8 +10,8 @@ from PIL import Image
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
 from guieval.online.record import record
+from guieval.playground.phone import generate_episode
 from guieval.registry import load_benchmark
-from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 

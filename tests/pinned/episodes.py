@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from guieval.playground.phone import generate_episode
 from guieval.registry import load_benchmark
-from guieval.testing.phone import generate_episode
 
 EPISODES = {
     "delete": ("people", 1),

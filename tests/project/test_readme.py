@@ -12,10 +12,10 @@ from PIL import Image
 from guieval.actions import Boxes, Click, Point, Stop
 from guieval.cli import GROUPS
 from guieval.cli.models.new_adapter import adapter_source
+from guieval.conformance import check_adapter
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
-from guieval.testing.conformance import check_adapter
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 

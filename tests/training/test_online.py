@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guieval.errors import UsageError
-from guieval.online.icons import IconsEnvironment
+from guieval.playground.environments.icons import IconsEnvironment
 from guieval.training.building import Parts, _at_once
 from guieval.training.session import train
 from tests.command_line import CommandLine

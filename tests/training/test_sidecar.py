@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guieval.analysis.training_curves import training_curves
+from guieval.studies.training_curves import training_curves
 from guieval.training.session import train
 from guieval.training.sidecar import _add, evaluate_checkpoints
 from tests.command_line import CommandLine

@@ -14,13 +14,14 @@ import pytest
 import guieval.training.verl.online_loop as online_loop
 from guieval.actions import Click, ExecutableAction
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.online import Observation, icons
+from guieval.online import Observation
 from guieval.online.attempt import Attempt
 from guieval.online.tasks import EnvironmentTasks
+from guieval.playground.environments import icons
+from guieval.playground.icons.screens import SIZE, IconEpisode, generate_icon_episode
 from guieval.registry import load_model
 from guieval.rewards.advantages import Trajectory, advantages
 from guieval.steps import OnlineTask
-from guieval.testing.icons.screens import SIZE, IconEpisode, generate_icon_episode
 from guieval.training.acting import OnlineRollout
 from guieval.training.verl.online_loop import OnlineLoop
 from guieval.training.verl.records import RowRecord, logged, row_advantages

@@ -9,9 +9,6 @@ from typing import Annotated
 
 import typer
 
-from guieval.analysis.consistency.human_labels import read_human_labels
-from guieval.analysis.consistency.judging import Consistency, read_consistency
-from guieval.analysis.decisions.clustering import DEFAULTS
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, print_json, say, write_tables
@@ -19,9 +16,12 @@ from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder, is_run
 from guieval.journal.run_folders import one_run, rounds_of, runs_over, several_runs
 from guieval.registry import load_benchmark
-from guieval.reports.consistency_tables import consistency_json, example_table, step_lines, tables
-from guieval.reports.pages.consistency import consistency_page
 from guieval.reports.tables.records import writable
+from guieval.studies.consistency.human_labels import read_human_labels
+from guieval.studies.consistency.judging import Consistency, read_consistency
+from guieval.studies.consistency.page import consistency_page
+from guieval.studies.consistency.tables import consistency_json, example_table, step_lines, tables
+from guieval.studies.decisions.clustering import DEFAULTS
 
 UNDECIDED: dict[str, bool | None] = {"apart": None, "inconsistent": False}
 """How a step without a consensus counts: not at all, or as an inconsistent one."""

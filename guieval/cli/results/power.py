@@ -13,7 +13,7 @@ from guieval.cli.tables import JSON, print_json, say
 from guieval.data.doctor.counts import counted
 from guieval.metrics.power import CORRELATION, DISAGREEMENT
 from guieval.metrics.rounding import percentage
-from guieval.reports.power import power as power_of
+from guieval.studies.power import power as power_of
 
 
 def power(

@@ -8,9 +8,9 @@ import typer
 
 from guieval.cli.options import loader_options
 from guieval.cli.tables import echo
+from guieval.connectors.servers.openenv_server import serve
 from guieval.errors import UsageError
 from guieval.online.find import load_environment
-from guieval.online.servers.openenv_server import serve
 
 
 def serve_environment(

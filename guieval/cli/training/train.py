@@ -109,9 +109,9 @@ def _draw(folder: Path) -> None:
             err=True,
         )
         return
-    from guieval.analysis.training_curves import training_curves
     from guieval.reports.plots.paper import write
     from guieval.reports.plots.training import training
+    from guieval.studies.training_curves import training_curves
 
     try:
         write(training(training_curves([folder]), "two-column"), folder / PICTURE)

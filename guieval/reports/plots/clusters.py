@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from guieval.actions import Action, Click, LongPress
-from guieval.analysis.decisions.clustering import DEFAULTS, Decisions, decide
-from guieval.analysis.decisions.executions import StepExecutions, read_executions
-from guieval.analysis.decisions.reachability import Reachability, reachability
 from guieval.data.screenshots import read_picture
 from guieval.errors import GuievalError, UsageError, harmless, nearest
 from guieval.journal.run_folders import runs_over, several_runs
@@ -27,6 +24,9 @@ from guieval.reports.opened.run import as_text
 from guieval.reports.plots.drawn import Drawn, Options
 from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, Width, drawing, label_axes
 from guieval.steps import StepKey
+from guieval.studies.decisions.clustering import DEFAULTS, Decisions, decide
+from guieval.studies.decisions.executions import StepExecutions, read_executions
+from guieval.studies.decisions.reachability import Reachability, reachability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,6 @@ from dataclasses import asdict
 from functools import partial
 from typing import NamedTuple
 
-from guieval.analysis.trained import points, trained_models, training_folders
-from guieval.analysis.training_curves import training_curves
 from guieval.errors import UsageError, known_name
 from guieval.journal.run_folders import several_runs
 from guieval.reports.leaderboards.published_results import Joined, get_results, joined
@@ -28,6 +26,8 @@ from guieval.reports.plots.strips import film_strips, strips
 from guieval.reports.plots.training import training
 from guieval.scoring.matrix import ALL
 from guieval.settings.given import AnyPath, OneOrMore, Paths, every, every_path, one_path
+from guieval.studies.trained import points, trained_models, training_folders
+from guieval.studies.training_curves import training_curves
 
 _LOG = logging.getLogger(__name__)
 

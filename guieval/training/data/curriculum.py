@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from guieval.analysis.decisions.clustering import ClusterSettings
-from guieval.analysis.decisions.executions import read_executions
-from guieval.analysis.decisions.measures import measure
 from guieval.errors import UsageError
 from guieval.steps import StepKey
+from guieval.studies.decisions.clustering import ClusterSettings
+from guieval.studies.decisions.executions import read_executions
+from guieval.studies.decisions.measures import measure
 from guieval.training.config import Curriculum
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.journal import STEPS
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
 from guieval.running.config import parse
 from guieval.running.resume.trust import reaches, remember, resumed
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
