@@ -19,6 +19,7 @@ from guieval.settings import RunConfig
 from tests.command_line import CommandLine
 from tests.scripted import opened_run
 
+TABLE = ("--table", "ui-s1-table-1", "--y", "androidworld")
 EVERY = len(protocols_for("demo"))
 
 
@@ -55,6 +56,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             ("several",),
             "OPTICS reachability of the clicks at step demo/s4-0000#0, with DBSCAN's radius of 70",
         ),
+        (("reliability", *TABLE, "--x", "sop-pg"), (), "sop-pg against androidworld of UI-S1, Table 1"),
         (("nlogi", "--kappa", "3"), (), "by kappa at E(p) 0.5, by gap at E(p) 0.3"),
     ],
 )
@@ -103,7 +105,7 @@ def test_numbers_of_bars_budgets_and_kinds_of_evaluation(runs: dict[str, Path], 
     assert first["value"] == second["value"] and (first["p_value"], second["p_value"]) == (None, 1.0)
     last = numbers("budget", "--table", "ui-r1-table-1", "--y", "average")[-1]
     assert (last["spent"], last["value"], last["parameters"]) == (136, 78.6, 3)
-    columns = ("--table", "ui-s1-table-1", "--x", "sop-pg", "--y", "androidworld")
+    columns = (*TABLE, "--x", "sop-pg")
     assert "is not finished" in guieval.sentence(
         "plot", "paradigms", runs["sop"], runs["online"], *columns, "--out", tmp_path / "b.svg"
     )
@@ -125,11 +127,6 @@ def test_names_of_equal_runs_and_tables(runs: dict[str, Path], tmp_path: Path, g
     assert done.code == 0, done
     text = file.read_text(encoding="utf-8")
     assert "ui-tars-7b (first)" in text and "ui-tars-7b (second)" in text
-    pdf = tmp_path / "figure.pdf"
-    done = guieval("plot", "reliability", "--table", "ui-s1-table-1", "--x", "sop-pg", "--y", "androidworld", "--out", pdf)
-    assert done.code == 0, done
-    assert "sop-pg against androidworld of UI-S1, Table 1" in done.out
-    assert pdf.read_bytes().startswith(b"%PDF")
 
 
 def test_mistakes(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,8 +152,7 @@ def test_mistakes(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine, m
     assert "two runs would be called" in guieval.sentence("plot", "actions", first, tmp_path / "first", *out)
     assert "one answer to each step" in guieval.sentence("plot", "samples", first, *out)
     assert "at least one --x" in guieval.sentence("plot", "reliability", *out, "--table", "ui-s1-table-1")
-    table = ("--table", "ui-s1-table-1", "--y", "androidworld")
-    assert "did you mean 'sop-pg'?" in guieval.sentence("plot", "reliability", *out, *table, "--x", "sop-gp")
+    assert "did you mean 'sop-pg'?" in guieval.sentence("plot", "reliability", *out, *TABLE, "--x", "sop-gp")
     for name in ["matplotlib", *(name for name in sys.modules if name.startswith("matplotlib."))]:
         monkeypatch.setitem(sys.modules, name, None)
     assert "pip install 'guieval[report]'" in guieval.sentence("plot", "actions", first, *out)

@@ -94,10 +94,6 @@ def test_peaks_of_reachability_above_the_radius_begin_the_clusters_of_dbscan() -
 
 
 def test_nothing_to_draw() -> None:
-    with pytest.raises(UsageError, match="nothing to draw"):
-        level_shifts([])
-    with pytest.raises(UsageError, match="nothing to draw"):
-        trade_offs([])
     with pytest.raises(UsageError, match="no diversity"):
         diversities([measure([executions([None, None])], ClusterSettings(), "a")])
     with pytest.raises(UsageError, match="one answer to each step"):
