@@ -19,12 +19,12 @@ from aiohttp import web
 
 import guieval
 from guieval.actions import Click, ExecutableAction, Point, Stop, executable
+from guieval.conformance.environments import check_environment
 from guieval.connectors.servers.openenv import OpenEnv
 from guieval.connectors.servers.openenv_server import Server
 from guieval.connectors.servers.openenv_session import Session
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask, Observation
-from guieval.online.conformance import check_environment
 from guieval.playground.environments.phone import PhoneEnvironment
 from guieval.playground.phone import generate_episode
 from tests.command_line import CommandLine
@@ -191,9 +191,8 @@ def test_the_command_checks_an_environment_with_its_options(guieval: CommandLine
         done = guieval("dev", "check", "openenv", "--set", f"url={server.address}")
         assert done.code == 0 and done.out.startswith("environment openenv: conforms"), done
     assert "needs the address of its server" in guieval.sentence("dev", "check", "openenv")
-    assert "--set is for the options of one environment" in guieval.sentence(
-        "dev", "check", "openenv", "demo", "--set", "url=x"
-    )
+    two = guieval.sentence("dev", "check", "openenv", "demo", "--set", "url=x")
+    assert "--set is for the options of one environment" in two
 
 
 @pytest.mark.parametrize("hangs", [False, True])

@@ -72,16 +72,6 @@ def test_diversity_is_a_histogram_of_each_runs_steps() -> None:
     whole(figure)
 
 
-def test_pass_curves_begin_at_the_mean_stability() -> None:
-    figure = pass_curves([BEFORE, AFTER])
-    (axes,) = figure.axes
-    first, second = axes.lines[:2]
-    assert np.asarray(first.get_ydata())[0] == pytest.approx(100 * 37 / 60)
-    assert np.asarray(second.get_ydata())[0] == pytest.approx(100 * 43 / 60)
-    assert np.asarray(first.get_xdata()).tolist() == [1, 2, 4, 8, 10]
-    whole(figure)
-
-
 def test_peaks_of_reachability_above_the_radius_begin_the_clusters_of_dbscan() -> None:
     """OPTICS and DBSCAN are different algorithms; a click weighed wrongly or out of order has another cluster's label."""
     step = scattered((0.5, 0.3, 0.2), 200, np.random.default_rng(1))
