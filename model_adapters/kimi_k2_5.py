@@ -101,9 +101,9 @@ class KimiK25(ABCModel):
             answer = ANSWER.search(block)
             told = [act.Unsupported(name="terminate", device=act.Answer(text=answer[2]))] if answer and answer[2] else []
             return [*told, end]
-        found, batch, pending = code.calls_of(block, code.POSITIONS), list[act.Action](), list[code.Call]()
+        found, batch, pending = code.calls_of(block, code.POSITIONS), list[act.Action](), list[code.PyAutoGuiCall]()
         for number, call in enumerate(found, 1):
-            pending.append(code.Call(call.name, _fractions(call.arguments, task.screenshot_size)))
+            pending.append(code.PyAutoGuiCall(call.name, _fractions(call.arguments, task.screenshot_size)))
             if call.name not in ("moveTo", "sleep") or number == len(found):
                 batch.append(code.action_of(self, task, pending))
                 pending = []

@@ -23,6 +23,7 @@ from guieval.metrics.columns import FAILED, NOT_RUN, TYPES, UNPARSEABLE, UNSUPPO
 from guieval.metrics.intervals import Interval, Terms, pooled, quoted, spanning
 from guieval.metrics.measured import Measured, share_of
 from guieval.metrics.repeats import in_order, over_repeats
+from guieval.steps import SEVERAL
 
 STEP_RATIOS = 5
 """The number of equal parts of the step ratio (t + 1) / T, upper borders included, so an episode's last step is in the last
@@ -83,6 +84,8 @@ _BY_END: dict[int, ErrorKind] = {
 _Ways: TypeAlias = tuple[Measured, list[Terms]]
 Cut: TypeAlias = tuple[NDArray[np.int64], Sequence[str]]
 """(n,) the index of each step's label, -1 for none; and the labels in natural order."""
+_DIFFICULTIES = {"easy": 1, "medium": 2, "hard": 3}
+"""Labels of tasks in their natural order; others are sorted by letter."""
 _OPTIONAL_LABELS = ("app", "category", "language", "element")
 """Labels of some benchmarks that are accepted for every run; a run without them has no cells."""
 
@@ -109,8 +112,8 @@ class BreakdownCell:
 
 
 def ways(columns: RunColumns) -> tuple[str, ...]:
-    """The properties that :func:`breakdown` accepts for this run."""
-    own = ("action", "length", "step", "ratio", "reasoning", "subset")
+    """The properties that :func:`breakdown` accepts for this run, or :func:`rows_by` for one of tasks."""
+    own = ("action", "length", "step", "ratio", "reasoning", "subset") if columns.unit == "step" else ("subset",)
     return (*own, *sorted(key for key in columns.groups if key not in own))
 
 
@@ -143,6 +146,28 @@ def mean_breakdown(runs: Sequence[RunColumns], protocol: str, by: str | Sequence
         )
         for labels, both in found.items()
     ]
+
+
+def rows_by(columns: RunColumns, by: Sequence[str]) -> dict[tuple[str, ...], NDArray[np.bool_]]:
+    """(n,) the rows of each combination of labels that occurs, in natural order; a task is under each of its tags or apps.
+
+    Raises :class:`UsageError` for an unknown name.
+    """
+    found: dict[tuple[str, ...], NDArray[np.bool_]] = {(): np.ones(len(columns), dtype=np.bool_)}
+    for name in by:
+        of_label = _rows_of(columns, name)
+        both = {(*labels, label): rows & own for labels, rows in found.items() for label, own in of_label.items()}
+        found = {labels: rows for labels, rows in both.items() if rows.any()}
+    return found
+
+
+def _rows_of(columns: RunColumns, name: str) -> dict[str, NDArray[np.bool_]]:
+    if columns.unit == "step" or name not in ways(columns):
+        codes, names = _labels(columns, name)
+        return {names[code]: codes == code for code in sorted({*codes.tolist()} - {-1})}
+    several = [set(each.split(SEVERAL)) for each in columns.labels(name)]
+    labels = sorted(set().union(*several) - {""}, key=lambda label: (_DIFFICULTIES.get(label, 0), label))
+    return {label: np.array([label in each for each in several]) for label in labels}
 
 
 def by_action(columns: RunColumns, judged: Judged) -> list[BreakdownCell]:
@@ -233,7 +258,7 @@ def _interval(columns: RunColumns, judged: Judged, counted: NDArray[np.bool_], a
 
 
 def _labels(columns: RunColumns, name: str) -> Cut:
-    match name:
+    match name if columns.unit == "step" else "":
         case "action":
             return columns.reference_type.astype(np.int64), TYPES
         case "length":
@@ -254,7 +279,7 @@ def _labels(columns: RunColumns, name: str) -> Cut:
             return _numbered(columns.labels("subset"))
     if name in columns.groups:
         return _numbered(columns.groups[name])
-    if name in _OPTIONAL_LABELS:
+    if name in _OPTIONAL_LABELS and columns.unit == "step":
         return np.full(len(columns), -1, dtype=np.int64), ()
     known = ways(columns)
     raise UsageError(f"a run cannot be broken down by {name!r}{nearest(name, known)}; this one can by {', '.join(known)}")

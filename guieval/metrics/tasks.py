@@ -20,6 +20,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocol import PROGRESS, SUCCESS_RATE, Protocol
 from guieval.history.modes import Mode
+from guieval.metrics.breakdown import rows_by
 from guieval.metrics.columns import FAILED, NOT_RUN, RIGHT, UNPARSEABLE, WRONG, Judged, RunColumns, total_known
 from guieval.metrics.intervals import Floats, Terms, pooled, quoted, spanning
 from guieval.metrics.measured import SHARE, Better, Measured, mean_over_episodes, share_of
@@ -28,7 +29,6 @@ from guieval.metrics.sampling import pass_measured
 from guieval.metrics.summary import State, Verdicts
 from guieval.steps import (
     ENDS,
-    SEVERAL,
     VERDICTS,
     Ended,
     EpisodeKey,
@@ -383,10 +383,13 @@ def _passed(columns: RunColumns) -> dict[str, Measured]:
 
 
 def _groups(columns: RunColumns, judged: Judged) -> dict[str, dict[str, Measured]]:
-    found: dict[str, dict[str, Measured]] = {}
-    for name, values in columns.groups.items():
-        several = [set(each.split(SEVERAL)) for each in values]
-        for value in sorted(set().union(*several) - {""}):
-            rows = np.array([value in each for each in several])
-            found.setdefault(name, {})[value] = replace(SUCCESS.measure(columns.only(rows), judged), missing=0)
-    return found
+    found = {name: success_by(columns, judged, [name]) for name in columns.groups}
+    return {name: {value: replace(each, missing=0) for (value,), each in by.items()} for name, by in found.items() if by}
+
+
+def success_by(columns: RunColumns, judged: Judged, by: Sequence[str]) -> dict[tuple[str, ...], Measured]:
+    """The success rate for each combination of the tasks' labels; a task counts under each of its tags or apps.
+
+    Raises :class:`UsageError` for a label that the tasks do not have.
+    """
+    return {labels: SUCCESS.measure(columns.only(rows), judged) for labels, rows in rows_by(columns, by).items()}

@@ -16,6 +16,7 @@ from guieval.reports.leaderboards.formats import FORMATS, written
 from guieval.reports.leaderboards.leaderboard import Board, arranged
 from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
 from guieval.reports.leaderboards.published_results import get_results
+from guieval.reports.score_tables import names_of
 from guieval.reports.tables.records import apart, check_ending, writable
 from guieval.reports.tables.writers import Format, format_named
 from guieval.running.costs import read_prices
@@ -81,6 +82,7 @@ def leaderboard(
     label: str | None = None,
     caption: str | None = None,
     anyway: bool = False,
+    by: str | None = None,
 ) -> Board:
     """Several runs as one table, with ranks and intervals, as ``guieval leaderboard`` makes it.
 
@@ -98,7 +100,11 @@ def leaderboard(
     tables = [get_results(name) for name in dict.fromkeys(every(reference))]
     priced = () if prices is None else read_prices(Path(prices))
     board = arranged(
-        board_of(several_runs(places), every(protocol) or None, tables, anyway=anyway, prices=priced), metrics, sort
+        board_of(
+            several_runs(places), every(protocol) or None, tables, anyway=anyway, prices=priced, by=names_of(by) if by else ()
+        ),
+        metrics,
+        sort,
     )
     if file is not None and chosen is not None:
         file.write_text(

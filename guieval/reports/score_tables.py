@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from guieval.metrics import Measured
 from guieval.metrics.breakdown import BreakdownCell, breakdown, misses
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.sampling import Luck, Sampled, most_drawn, sampled
+from guieval.metrics.tasks import success_by
 from guieval.reports.console import INTERVAL
 from guieval.reports.tables.table import Number, Row, Table, columns
 
@@ -40,27 +41,59 @@ def sample_table(run: RunColumns, protocols: Sequence[str]) -> Table | None:
     return Table(title, columns("protocol", *heads, "n"), rows, name="samples")
 
 
-def breakdown_cells(run: RunColumns, protocol: str, by: str) -> list[BreakdownCell] | Mapping[str, Measured]:
+class TaskCell(NamedTuple):
+    """The tasks with these labels, one for each name of the breakdown, and their success rate."""
+
+    labels: tuple[str, ...]
+    success: Measured
+
+
+def names_of(by: str) -> list[str]:
+    """The names of a breakdown, which have commas between them."""
+    return [_NAMES.get(name, name) for name in by.split(",")]
+
+
+def breakdown_cells(run: RunColumns, protocol: str, by: str) -> Sequence[BreakdownCell | TaskCell] | Mapping[str, Measured]:
     """The steps by ``action-type``, ``length``, ``step``, ``ratio``, ``subset`` or a label, or the misses by ``error``.
 
-    Raises :class:`guieval.errors.UsageError` for a name that the run cannot be broken down by.
+    Tasks are by their labels. Several names with commas between them give a cell for each combination. Raises
+    :class:`guieval.errors.UsageError` for a name that the run cannot be broken down by.
     """
+    if run.unit == "task":
+        return _task_cells(run, protocol, by)
     if by == ERROR:
         return {kind: share for kind, share in misses(run, protocol).items()}  # noqa: C416  # wider keys
-    return breakdown(run, protocol, _NAMES.get(by, by))
+    return breakdown(run, protocol, names_of(by))
+
+
+def _task_cells(run: RunColumns, protocol: str, by: str) -> list[TaskCell]:
+    return [TaskCell(*each) for each in success_by(run, run.judged_by(protocol), names_of(by)).items()]
 
 
 def breakdown_table(run: RunColumns, protocol: str, by: str) -> Table:
     """The table of :func:`breakdown_cells`."""
-    found, rows = breakdown_cells(run, protocol, by), []
-    if isinstance(found, Mapping):
-        for kind, each in found.items():
-            rows.append((kind, Number(each).shown, Number(each).ends, int(each.count), each.n))
-        title, heads = f"What goes wrong under {protocol} (share of all steps)", ("error", "share", INTERVAL, "steps", "of")
-        return Table(title, columns(*heads), tuple(rows), name=by)
-    cells: list[Row] = []
-    for cell in found:
+    if run.unit == "task":
+        return _tasks_table(run, protocol, by)
+    if by == ERROR:
+        found = misses(run, protocol).items()
+        lines = tuple((kind, Number(each).shown, Number(each).ends, int(each.count), each.n) for kind, each in found)
+        title = f"What goes wrong under {protocol} (share of all steps)"
+        return Table(title, columns("error", "share", INTERVAL, "steps", "of"), lines, name=by)
+    keys = by.split(",")
+    rows: list[Row] = []
+    for cell in breakdown(run, protocol, names_of(by)):
         exact, typed = (replace(share, interval=None) for share in (cell.exact_match, cell.type_match))
-        cells.append((cell.labels[0], Number(exact), Number(cell.exact_match).ends, Number(typed), cell.n))
-    heads = (by, "exact match", INTERVAL, "type match", "n")
-    return Table(f"By {by} under {protocol}", columns(*heads), tuple(cells), name=by)
+        rows.append((*cell.labels, Number(exact), Number(cell.exact_match).ends, Number(typed), cell.n))
+    heads = columns(*keys, "exact match", INTERVAL, "type match", "n", keys=len(keys))
+    return Table(f"By {' and '.join(keys)} under {protocol}", heads, tuple(rows), name=by, keys=len(keys))
+
+
+def _tasks_table(run: RunColumns, protocol: str, by: str) -> Table:
+    """Success and failures of the tasks' repetitions."""
+    keys = by.split(",")
+    rows: list[Row] = []
+    for labels, success in _task_cells(run, protocol, by):
+        plain = Number(replace(success, interval=None))
+        rows.append((*labels, plain, Number(success).ends, round(success.n - success.count), success.n))
+    heads = columns(*keys, "success rate", INTERVAL, "failures", "n", keys=len(keys))
+    return Table(f"By {' and '.join(keys)}", heads, tuple(rows), name=by, keys=len(keys))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from guieval.actions import Action, Press
@@ -21,19 +22,21 @@ from tests.made_runs import record as recorded
 from tests.made_runs import step, write_run
 from tests.scripted import opened_run
 
+TABLE = ("--table", "ui-s1-table-1", "--y", "androidworld")
 EVERY = len(protocols_for("demo"))
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two tries offline, one in mode sop, and one in the simulated phone."""
+    """Two tries offline, one in mode sop, one in the simulated phone, and one of several samples."""
     folder = tmp_path_factory.mktemp("plotted")
-    made = {name: folder / name for name in ("first", "second", "sop", "online")}
+    made = {name: folder / name for name in ("first", "second", "sop", "online", "several")}
     with MockServer(MockSettings(policy="centre", model="ui-tars-7b")) as server:
         for name, directory in made.items():
             mode = name if name in ("sop", "online") else "offline"
             own = {"limit": 4, "max_steps": 2} if name == "online" else {"bench_options": {"episodes": 4, "seed": 4}}
             made_of = {**own, "base_urls": (server.base_url,), "mode": mode}
+            made_of |= {"samples": 2, "sampling": {"temperature": 1}} if name == "several" else {}
             opened_run(RunConfig(model="ui-tars-7b", bench="demo", **made_of), directory).execute(resume=False)
     return made
 
@@ -50,6 +53,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (("horizon", "--by", "reasoning"), ("first",), "exact match by length of the reasoning under guievalkit"),
         (("bars", "--metric", "mean steps"), ("online",), "mean steps under environment, n = 4, 95 % intervals"),
         (("strip",), ("online",), "By ui-tars-7b ("),
+        (("clusters", "--task", "s4-0000#0"), ("several",), "the decisions at step demo/s4-0000#0, '"),
+        (
+            ("reachability",),
+            ("several",),
+            "OPTICS reachability of the clicks at step demo/s4-0000#0, with DBSCAN's radius of 70",
+        ),
+        (("reliability", *TABLE, "--x", "sop-pg"), (), "sop-pg against androidworld of UI-S1, Table 1"),
+        (("nlogi", "--kappa", "3"), (), "by kappa at E(p) 0.5, by gap at E(p) 0.3"),
     ],
 )
 def test_each_kind_of_picture_of_runs(
@@ -59,7 +70,7 @@ def test_each_kind_of_picture_of_runs(
     done = guieval("plot", *arguments, *(runs[name] for name in names), "--out", file)
     assert done.code == 0, done
     assert says in done.out and f"picture:  {file}" in done.out
-    assert "data: all 4 episodes" in done.out or arguments[0] in ("bars", "strip")
+    assert "data: all 4 episodes" in done.out or arguments[0] not in ("actions", "horizon", "matrix", "pareto", "samples")
     assert file.read_text(encoding="utf-8").startswith("<?xml")
 
 
@@ -125,7 +136,7 @@ def test_numbers_of_bars_budgets_and_kinds_of_evaluation(runs: dict[str, Path], 
     assert first["value"] == second["value"] and (first["p_value"], second["p_value"]) == (None, 1.0)
     last = numbers("budget", "--table", "ui-r1-table-1", "--y", "average")[-1]
     assert (last["spent"], last["value"], last["parameters"]) == (136, 78.6, 3)
-    columns = ("--table", "ui-s1-table-1", "--x", "sop-pg", "--y", "androidworld")
+    columns = (*TABLE, "--x", "sop-pg")
     assert "is not finished" in guieval.sentence(
         "plot", "paradigms", runs["sop"], runs["online"], *columns, "--out", tmp_path / "b.svg"
     )
@@ -135,6 +146,9 @@ def test_numbers_of_bars_budgets_and_kinds_of_evaluation(runs: dict[str, Path], 
     sop, online = numbers("paradigms", *finished, *columns)
     assert [sop["tasks"], round(sop["r2"], 3), online["tasks"], online["r2"]] == [4, 0.601, 4, 1]
     assert "1 --x and 1 runs" in guieval.sentence("plot", "paradigms", runs["sop"], *columns, "--out", tmp_path / "b.svg")
+    for schedule in numbers("nlogi", "--gap", "0.5", "--gap", "0.9")["schedules"]:
+        assert np.trapezoid(schedule["p"], dx=0.05) == pytest.approx(schedule["mean"], abs=0.005)
+        assert schedule["p"][-1] == pytest.approx(schedule["gap"])
     assert "is over recorded steps" in guieval.sentence("plot", "strip", runs["first"], "--out", tmp_path / "b.svg")
 
 
@@ -144,15 +158,13 @@ def test_names_of_equal_runs_and_tables(runs: dict[str, Path], tmp_path: Path, g
     assert done.code == 0, done
     text = file.read_text(encoding="utf-8")
     assert "ui-tars-7b (first)" in text and "ui-tars-7b (second)" in text
-    pdf = tmp_path / "figure.pdf"
-    done = guieval("plot", "reliability", "--table", "ui-s1-table-1", "--x", "sop-pg", "--y", "androidworld", "--out", pdf)
-    assert done.code == 0, done
-    assert "sop-pg against androidworld of UI-S1, Table 1" in done.out
-    assert pdf.read_bytes().startswith(b"%PDF")
 
 
 def test_mistakes(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     first, out = runs["first"], ("--out", tmp_path / "a.pdf")
+    assert "did you mean 's4-0000#1'?" in guieval.sentence("plot", "clusters", runs["several"], *out, "--task", "s4-000#1")
+    assert "no step of" in guieval.sentence("plot", "clusters", first, *out)
+    assert "drawn without runs" in guieval.sentence("plot", "nlogi", first, *out)
     assert "did you mean 'actions'?" in guieval.sentence("plot", "action", first, *out)
     assert "must end in .pdf, .svg, .png" in guieval.sentence("plot", "actions", first, "--out", tmp_path / "a.gif")
     assert "--out names the picture" in guieval.sentence("plot", "actions", first)
@@ -171,8 +183,7 @@ def test_mistakes(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine, m
     assert "two runs would be called" in guieval.sentence("plot", "actions", first, tmp_path / "first", *out)
     assert "one answer to each step" in guieval.sentence("plot", "samples", first, *out)
     assert "at least one --x" in guieval.sentence("plot", "reliability", *out, "--table", "ui-s1-table-1")
-    table = ("--table", "ui-s1-table-1", "--y", "androidworld")
-    assert "did you mean 'sop-pg'?" in guieval.sentence("plot", "reliability", *out, *table, "--x", "sop-gp")
+    assert "did you mean 'sop-pg'?" in guieval.sentence("plot", "reliability", *out, *TABLE, "--x", "sop-gp")
     for name in ["matplotlib", *(name for name in sys.modules if name.startswith("matplotlib."))]:
         monkeypatch.setitem(sys.modules, name, None)
     assert "pip install 'guieval[report]'" in guieval.sentence("plot", "actions", first, *out)

@@ -24,6 +24,7 @@ from guieval.metrics.breakdown import (
     error_kinds,
     misses,
     near_limit,
+    rows_by,
     ways,
 )
 from guieval.metrics.columns import ENDS, TYPES, RunColumns
@@ -111,6 +112,16 @@ def test_by_subset_and_by_labels_of_the_benchmark() -> None:
     crossed = {"icon / mobile": (2, 0.5, 0.5), "icon / web": (1, 0.0, 0.0), "text / web": (1, 1.0, 1.0)}
     assert shares(breakdown(run, PROTOCOL, ["element", "subset"])) == crossed
     assert ways(run) == ("action", "length", "step", "ratio", "reasoning", "subset", "app", "element")
+
+
+def test_a_task_is_in_the_rows_of_each_of_its_tags_and_difficulties_have_an_order() -> None:
+    run = replace(made_columns("abc", exact=[True] * 3), ended=np.zeros((3, 7), np.int32))
+    run = replace(run, groups={"tags": ["a, b", "b", ""], "difficulty": ["hard", "easy", "medium"]})
+    assert list(rows_by(run, ["difficulty"])) == [("easy",), ("medium",), ("hard",)]
+    found = {labels: np.flatnonzero(rows).tolist() for labels, rows in rows_by(run, ["tags", "difficulty"]).items()}
+    assert found == {("a", "hard"): [0], ("b", "easy"): [1], ("b", "hard"): [0]}
+    with pytest.raises(UsageError, match="did you mean 'tags'"):
+        rows_by(run, ["tag"])
 
 
 def test_a_name_or_protocol_that_is_unknown_is_reported_with_the_nearest() -> None:

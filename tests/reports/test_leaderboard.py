@@ -18,6 +18,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import METRICS
 from guieval.journal.lines import json_line
+from guieval.metrics.breakdown import breakdown
 from guieval.metrics.columns import ENDS
 from guieval.models import Request
 from guieval.reports.leaderboards.drawing import drawing, ticks
@@ -27,6 +28,7 @@ from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.reports.leaderboards.sections import sections
 from guieval.reports.tables.writers import Format
 from guieval.running.costs import Price, Spending, Tokens, bill
+from guieval.scoring.matrix import judge_run
 from guieval.steps import Usage
 from tests.reports.scripted_runs import EPISODES, made_run, named, reported
 from tests.rows import every_row
@@ -79,6 +81,18 @@ def test_a_run_by_itself_has_no_rank_and_one_row_under_several_protocols(tmp_pat
     assert None not in row.cells
     rows = leaderboard([tmp_path / "x", made_run(tmp_path / "y", [("e00", 0)])], [PROTOCOL]).rows
     assert [row.note for row in rows] == ["x", "y"]  # of one model and mode
+
+
+def test_groups_have_columns_with_the_numbers_of_the_breakdown_and_ranks(tmp_path: Path) -> None:
+    wrong = {"x": [("e00", 1)], "y": [(f"e{each:02}", 0) for each in range(12)]}
+    runs = [made_run(tmp_path / name, of, rewrite=named(name)) for name, of in wrong.items()]
+    board = leaderboard(runs, [PROTOCOL], by=["step"])
+    of_steps = breakdown(judge_run(runs[1], [PROTOCOL]).columns(), PROTOCOL, "step")
+    (found,) = [[cell.measured for cell in row.cells if cell] for row in board.rows if row.model == "y"]
+    assert [(each.count, each.n, each.interval) for each in found[1:]] == [
+        (cell.exact_match.count, cell.n, cell.exact_match.interval) for cell in of_steps
+    ]
+    assert [[cell.rank for cell in row.cells if cell] for row in board.rows] == [[1, 1, 1, 1, 1], [2, 2, 1, 1, 1]]
 
 
 def test_runs_over_other_steps_have_columns_of_their_own(tmp_path: Path) -> None:

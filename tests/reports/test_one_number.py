@@ -237,5 +237,8 @@ def test_every_command_takes_all_repetitions_of_a_task(guieval: CommandLine, tmp
     (row,) = json.loads(guieval("leaderboard", run, "--json").out)["rows"]
     compared = json.loads(guieval("compare", run, run, "--json").out)["comparisons"][0]["metrics"][0]
     assert numbers(listed["success_rate"]) == numbers(row["cells"][0]["measured"]) == numbers(compared["A"]) == expected
+    (scored,) = json.loads(guieval("score", run, "--by", "app", "--by", "app,task", "--json").out)["runs"]
+    for cells in scored["breakdowns"].values():
+        assert [sum(cell["success"][name] for cell in cells) for name in ("count", "n")] == [5, 16]
     ends = row["cells"][0]["ends"]
     assert (ends["right"], ends["wrong"], ends["unparseable"]) == (5, 9, 2)

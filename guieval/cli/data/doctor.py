@@ -14,7 +14,8 @@ from packaging.requirements import Requirement
 
 from guieval.cli import options
 from guieval.cli.settings import path_option
-from guieval.cli.tables import JSON, print_json, say, show
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.benchmark import ABCBenchmark
 from guieval.data.doctor.counts import counted
 from guieval.data.doctor.examine import Examination, examine
 from guieval.data.doctor.statistics import Statistics, statistics
@@ -25,6 +26,8 @@ from guieval.evaluation import list_protocols
 from guieval.evaluation.label_cost import cost
 from guieval.metrics.rounding import percentage
 from guieval.registry import benchmarks, list_adapters, list_benchmarks, list_models
+from guieval.reports.plots.datasets import dataset
+from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.tables.table import Cell, Table, columns
 
 MOST_VALUES = 12
@@ -43,6 +46,8 @@ def doctor(
             "--statistics", help="Print apps, lengths, boxes, instructions and actions; no screenshot or label is checked."
         ),
     ] = False,
+    plot: options.Picture = None,
+    width: options.Width = "column",
     json: JSON = False,
 ) -> None:
     """Say what is installed; with a benchmark, count its steps and look for damage and questionable labels.
@@ -50,7 +55,7 @@ def doctor(
     The exit code is 1 when there is an error: damaged rows or images, images of another size, some but not all missing.
     """
     if bench is None:
-        given = {"data": data, "overlay": overlay, "sample-set": sample_set}
+        given = {"data": data, "overlay": overlay, "sample-set": sample_set, "plot": plot}
         refuse(given | {"statistics": figures or None}, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
         _installation(json=json)
         return
@@ -61,12 +66,9 @@ def doctor(
     benchmark = options.open_benchmark(bench, data, override)
     if figures:
         refuse({"overlay": overlay}, "is checked without --statistics")
-        counts = statistics(benchmark, sample_set)
-        if json:
-            print_json({"benchmark": benchmark.name, "folder": str(benchmark.root), **counts.to_json()})
-        else:
-            _print_statistics(benchmark.name, benchmark.root, counts)
+        _statistics(benchmark, sample_set, plot, options.check_width(width), json=json)
         return
+    refuse({"plot": plot}, "draws what --statistics prints: add --statistics")
     if overlay is not None:
         benchmark = Overlaid(benchmark, read_overlay(overlay))
     found = examine(benchmark, sample_set, cost)
@@ -76,6 +78,19 @@ def doctor(
         _print_examination(found)
     if found.of("error"):
         raise typer.Exit(1)
+
+
+def _statistics(benchmark: ABCBenchmark, sample_set: str | None, plot: Path | None, width: Width, *, json: bool) -> None:
+    if plot is not None:
+        check_file(plot)
+    found = statistics(benchmark, sample_set)
+    if json:
+        print_json({"benchmark": benchmark.name, "folder": str(benchmark.root), **found.to_json()})
+    else:
+        _print_statistics(benchmark.name, benchmark.root, found)
+    if plot is not None:
+        write(dataset(found, width), plot)
+        echo(f"picture:  {plot}", err=json)
 
 
 def _installation(*, json: bool) -> None:

@@ -30,6 +30,9 @@ def leaderboard(
     ] = None,
     metrics: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these metrics, by name.")] = None,
     metrics_from: options.MetricsFrom = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="A column for each category, tag, ... in place of further metrics.")
+    ] = None,
     sort: Annotated[
         str | None, typer.Option(metavar="METRIC", help="Best run by this metric first (default: the first).")
     ] = None,
@@ -69,6 +72,7 @@ def leaderboard(
         label=label,
         caption=caption,
         anyway=anyway,
+        by=by,
     )
     tables = board_tables(without_intervals(board) if no_intervals else board, brief=True)
     text = partial(written, board, chosen, intervals=not no_intervals, label=label, caption=caption)

@@ -36,7 +36,7 @@ from guieval.reports.matrix_table import (
     unmeasured_lines,
     write_disagreements,
 )
-from guieval.reports.score_tables import breakdown_table, sample_table
+from guieval.reports.score_tables import breakdown_cells, breakdown_table, sample_table
 from guieval.reports.tables.records import apart, check_ending
 from guieval.running.resume.trust import resume_of
 from guieval.scoring.answered import Scorable
@@ -51,7 +51,7 @@ def score(
     by: Annotated[
         list[str] | None,
         typer.Option(
-            help="Break down by action-type, length, step, ratio, reasoning, subset, error or a label; may be repeated."
+            help="By action-type, length, step, ratio, reasoning, subset, error or labels (tags,difficulty); may be repeated."
         ),
     ] = None,
     sample_set: options.SampleSet = None,
@@ -122,12 +122,15 @@ class _ShownScore(NamedTuple):
 def _print_tasks(
     answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, several: bool, json: bool
 ) -> _ShownScore:
-    if by or file is not None:
-        raise UsageError("an online run is scored by its environment: leave out --by and --disagreements")
-    summary = scored(answers, choice).summary
+    if file is not None:
+        raise UsageError("an online run is scored by its environment: leave out --disagreements")
+    summary, columns = scored(answers, choice).summary, answers.columns(choice)
     if not json:
-        show(*online_tables([Run(task_heading(RunFolder(place)), summary)]))
-    return _ShownScore(summary.state != "finished", report_json(summary))
+        tables = [breakdown_table(columns, summary.protocol, name) for name in by]
+        show(*online_tables([Run(task_heading(RunFolder(place)), summary)]), *tables)
+        return _ShownScore(summary.state != "finished", {})
+    cells = {name: breakdown_cells(columns, summary.protocol, name) for name in by}
+    return _ShownScore(summary.state != "finished", {**report_json(summary), **({"breakdowns": cells} if cells else {})})
 
 
 def _print_steps(

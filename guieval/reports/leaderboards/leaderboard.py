@@ -23,10 +23,12 @@ from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.repeats import FOLDER, Repeats, grouped
 from guieval.journal.run_files import Manifest, setup_line
+from guieval.metrics.breakdown import rows_by
 from guieval.metrics.columns import End, RunColumns
 from guieval.metrics.intervals import Terms
 from guieval.metrics.leading import Leading, leading
 from guieval.metrics.measured import SHARE, Better, Measured
+from guieval.metrics.of_group import OfGroup
 from guieval.metrics.paired import holm_pairs, ranks
 from guieval.metrics.repeats import differences, in_order, measured
 from guieval.metrics.summary import COVERAGE_NEEDED
@@ -200,9 +202,11 @@ def leaderboard(
     *,
     anyway: bool = False,
     prices: Sequence[Price] = (),
+    by: Sequence[str] = (),
 ) -> Board:
     """Score every run and put the metrics into one table, those of repeats as their mean.
 
+    ``by``: labels, of whose groups there is a column each after the first metric, in place of the other metrics.
     ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. ``prices`` come before
     those that the runs recorded. Raises :class:`guieval.errors.UsageError` for a directory without a run, for an unknown
     protocol, and, without ``anyway``, for runs of one column whose labels differ; with it a note names the steps.
@@ -225,11 +229,11 @@ def leaderboard(
         {
             (column := _column(model.first, name, metric)): _cell(model, name, metric, column)
             for name in model.first.columns.judged
-            for metric in leading(get_protocol(name), model.first.columns.unit)
+            for metric in _metrics(model.first.columns, name, by)
         }
         for model in models
     ]
-    _rank(models, cells)
+    _rank(models, cells, by)
     columns = tuple(dict.fromkeys(column for own in cells for column in own))
     rows = tuple(_rows(models, cells, columns))
     notes_of_runs = list(_notes(models, rows, columns))
@@ -406,6 +410,12 @@ def _column(run: _Run, protocol: str, metric: Leading) -> BoardColumn:
     )
 
 
+def _metrics(columns: RunColumns, protocol: str, by: Sequence[str]) -> list[Leading]:
+    """The metrics of the columns; with ``by`` the first one, of all rows and of each group."""
+    metrics = leading(get_protocol(protocol), columns.unit)
+    return [metrics[0], *(OfGroup(metrics[0], tuple(by), labels) for labels in rows_by(columns, by))] if by else metrics
+
+
 def _cell(model: _RepeatedModel, protocol: str, metric: Leading, column: BoardColumn) -> Cell:
     judged = [(run.columns, run.columns.judged[protocol]) for run in model.runs]
     ends = [columns.ends(own) for columns, own in judged]
@@ -423,7 +433,7 @@ def _cell(model: _RepeatedModel, protocol: str, metric: Leading, column: BoardCo
     )
 
 
-def _rank(models: Sequence[_RepeatedModel], cells: Sequence[dict[BoardColumn, Cell]]) -> None:
+def _rank(models: Sequence[_RepeatedModel], cells: Sequence[dict[BoardColumn, Cell]], by: Sequence[str]) -> None:
     """Put ranks into the cells, column by column and mode by mode, where at least two models have the metric."""
     comparable: defaultdict[tuple[BoardColumn, str], list[int]] = defaultdict(list)
     for place, (model, own) in enumerate(zip(models, cells, strict=True)):
@@ -433,16 +443,16 @@ def _rank(models: Sequence[_RepeatedModel], cells: Sequence[dict[BoardColumn, Ce
     for (column, _), places in comparable.items():
         if len(places) < 2:
             continue
-        terms = [[_terms(run.columns, column) for run in models[place].runs] for place in places]
+        terms = [[_terms(run.columns, column, by) for run in models[place].runs] for place in places]
         table = differences(terms, share=column.unit == SHARE)
         values = [_merit(cells[place][column]) for place in places]
         for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
             cells[place][column] = replace(cells[place][column], rank=rank)
 
 
-def _terms(columns: RunColumns, column: BoardColumn) -> Terms:
+def _terms(columns: RunColumns, column: BoardColumn, by: Sequence[str]) -> Terms:
     """A metric's terms with the episodes in the same order for all runs."""
-    metric = next(each for each in leading(get_protocol(column.protocol), columns.unit) if each.name == column.metric)
+    metric = next(each for each in _metrics(columns, column.protocol, by) if each.name == column.metric)
     return in_order(columns, metric.terms(columns, columns.judged[column.protocol]))
 
 

@@ -90,11 +90,7 @@ def diversities(runs: Sequence[DecisionColumns], width: Width = "column") -> Fig
 def level_shifts(shifts: Sequence[Shifts], width: Width = "column") -> Figure:
     """For each pair of runs, the steps by the baseline's stability level and by the change of the stability (Figure 4).
 
-    A cell holds a count and its share of all the pair's steps, and is darker for more, on one scale for all pairs.
-    Raises :class:`UsageError` for no pair.
-    """
-    if not shifts:
-        raise UsageError("there is nothing to draw")
+    A cell holds a count and its share of all the pair's steps, and is darker for more, on one scale for all pairs."""
     across = min(len(shifts), 3 if width == "two-column" else 1)
     down = -(-len(shifts) // across)
     counts = [shift.levels_by_trend() for shift in shifts]
@@ -115,10 +111,8 @@ def trade_offs(shifts: Sequence[Shifts], width: Width = "column") -> Figure:
     """For each pair of runs, how diversity and stability moved together (Figure 8).
 
     Left: shares of the steps by the change of the effective support size; right: by the baseline's stability level. Each bar
-    is divided by the change of the stability. Raises :class:`UsageError` for no pair.
+    is divided by the change of the stability.
     """
-    if not shifts:
-        raise UsageError("there is nothing to draw")
     with drawing(width, 1.5 * len(shifts) + 0.35) as figure:
         grid = figure.subplots(len(shifts), 2, sharey=True, squeeze=False)
         handles: list[object] = []

@@ -6,11 +6,14 @@ gives equal bytes under one version of matplotlib: files hold no date, and SVG n
 
 from __future__ import annotations
 
+import logging
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from warnings import catch_warnings, filterwarnings
 
 from guieval.errors import UsageError, nearest
 from guieval.metrics import Measured
@@ -50,6 +53,11 @@ _STYLE: dict[str, Any] = {
     "savefig.dpi": _DPI,
 }
 _NO_DATES: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+
+
+_CHINESE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
+_CHINESE_FONTS = ("Noto Sans CJK SC", "Noto Sans SC", "WenQuanYi Zen Hei", "PingFang SC", "Microsoft YaHei", "SimHei")
+_LOG = logging.getLogger(__name__)
 
 
 class Look(NamedTuple):
@@ -125,6 +133,20 @@ def drawing(width: Width, height: float) -> Iterator[Figure]:
         yield figure
         # Ticks are created at the first drawing, with the style of that moment.
         figure.draw_without_rendering()
+        _give_characters(figure)
+
+
+def _give_characters(figure: Figure) -> None:
+    """Give texts in Chinese an installed font that has its characters, or say that there is none."""
+    from matplotlib.font_manager import fontManager
+    from matplotlib.text import Text
+
+    texts = [text for text in figure.findobj(Text) if isinstance(text, Text) and _CHINESE.search(text.get_text())]
+    installed = [name for name in _CHINESE_FONTS if texts and name in fontManager.get_font_names()]
+    if texts and not installed:
+        _LOG.warning("note: no font with Chinese characters is installed (e.g. %s); they are drawn as boxes", _CHINESE_FONTS[0])
+    for text in texts if installed else ():
+        text.set_fontfamily([*_STYLE["font.sans-serif"], installed[0]])
 
 
 def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:
@@ -179,7 +201,8 @@ def _style() -> Iterator[None]:
 
     keep = ("backend", "backend_fallback", "interactive")
     style: Any = {name: value for name, value in rcParamsDefault.items() if name not in keep} | _STYLE
-    with rc_context(style):
+    with rc_context(style), catch_warnings():
+        filterwarnings("ignore", "Glyph ")  # of a character that the font has not: one note says it
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -184,7 +185,7 @@ def test_damaged_rows_are_named_and_the_rest_is_looked_at(example: Path) -> None
     assert found.of("error")[0].what == "nothing could be read; damaged rows or episodes: 2" and found.whole.steps == 0
 
 
-def test_the_command(guieval: CommandLine, example: Path) -> None:
+def test_the_command(guieval: CommandLine, example: Path, tmp_path: Path) -> None:
     command = ("doctor", "ui-r1", "--data", example)
     done = guieval(*command)
     assert done.code == 0 and "no errors" in done.out and "note: only a part of what is published is here" in done.out
@@ -194,7 +195,9 @@ def test_the_command(guieval: CommandLine, example: Path) -> None:
     assert "an unknown edition of androidcontrol (digest" in read["remarks"][1]["what"]
     assert read["edition"]["names"] == [] and read["targets"] == {"boxes": 0, "steps": 0}
     counts = json.loads(guieval("doctor", "demo", "--statistics", "--json").out)
-    shown = guieval("doctor", "demo", "--statistics").out
+    shown = guieval("doctor", "demo", "--statistics", "--plot", tmp_path / "a.svg").out
+    drawn = re.findall(r">([\w, .:()%]+)</text>", (tmp_path / "a.svg").read_text(encoding="utf-8"))
+    assert {"37", "CLICK", *counts["apps"], "steps (dashed: mean 6.58)"} <= {*drawn}
     assert (counts["episodes"], counts["steps"], counts["types"]["CLICK"], len(counts["apps"])) == (12, 79, 37, 6)
     assert sum(counts["lengths"].values()) == 12 and sum(int(k) * n for k, n in counts["lengths"].items()) == 79
     assert "a target on 37 of 37 clicks" in shown and "CLICK          37  46.8%" in shown
@@ -228,6 +231,7 @@ def test_mistakes_are_one_sentence(guieval: CommandLine, example: Path, tmp_path
         ((*command, "--sample-set", "ac-8444"), "unknown sample set 'ac-8444'"),
         ((*command, "--set", "bench_options.fast=1"), "has no option 'fast'"),
         (("doctor", "--statistics"), "--statistics needs the name of the benchmark"),
+        ((*command, "--plot", tmp_path / "a.svg"), "--plot draws what --statistics prints"),
     ):
         assert words in guieval.sentence(*arguments)
 

@@ -11,10 +11,11 @@ from matplotlib.patches import StepPatch
 from guieval.actions import Stop, Wait
 from guieval.errors import UsageError
 from guieval.reports.plots.decisions import BIN, diversities, level_shifts, pass_curves, trade_offs
-from guieval.studies.decisions.clustering import ClusterSettings
+from guieval.studies.decisions.clustering import RADIUS, ClusterSettings, decide
 from guieval.studies.decisions.measures import DecisionColumns, measure
+from guieval.studies.decisions.reachability import reachability
 from guieval.studies.decisions.shifts import shift
-from tests.studies.decisions.scripted_executions import executions, task
+from tests.studies.decisions.scripted_executions import executions, scattered, task
 
 
 def run(title: str, right: tuple[int, ...], n: int = 10) -> DecisionColumns:
@@ -71,21 +72,18 @@ def test_diversity_is_a_histogram_of_each_runs_steps() -> None:
     whole(figure)
 
 
-def test_pass_curves_begin_at_the_mean_stability() -> None:
-    figure = pass_curves([BEFORE, AFTER])
-    (axes,) = figure.axes
-    first, second = axes.lines[:2]
-    assert np.asarray(first.get_ydata())[0] == pytest.approx(100 * 37 / 60)
-    assert np.asarray(second.get_ydata())[0] == pytest.approx(100 * 43 / 60)
-    assert np.asarray(first.get_xdata()).tolist() == [1, 2, 4, 8, 10]
-    whole(figure)
+def test_peaks_of_reachability_above_the_radius_begin_the_clusters_of_dbscan() -> None:
+    """OPTICS and DBSCAN are different algorithms; a click weighed wrongly or out of order has another cluster's label."""
+    step = scattered((0.5, 0.3, 0.2), 200, np.random.default_rng(1))
+    found = reachability(step, decide(step))
+    begins = np.flatnonzero(found.distances > RADIUS)
+    assert begins[0] == 0 and np.isinf(found.distances[0]) and len(found.points) == 200
+    assert sorted(found.labels[begins]) == [0, 1, 2] and all(len({*each}) == 1 for each in np.split(found.labels, begins[1:]))
+    with pytest.raises(UsageError, match="has 0 clicks"):
+        reachability(executions([Stop()]), decide(executions([Stop()])))
 
 
 def test_nothing_to_draw() -> None:
-    with pytest.raises(UsageError, match="nothing to draw"):
-        level_shifts([])
-    with pytest.raises(UsageError, match="nothing to draw"):
-        trade_offs([])
     with pytest.raises(UsageError, match="no diversity"):
         diversities([measure([executions([None, None])], ClusterSettings(), "a")])
     with pytest.raises(UsageError, match="one answer to each step"):
