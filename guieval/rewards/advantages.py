@@ -2,7 +2,8 @@
 
 Source: UI-S1 paper, equations 9 to 12, Table 8, and the variance condition of equation 13. Where the paper and its
 released code differ, both are available (:meth:`AdvantageSettings.paper`, the default, and :meth:`AdvantageSettings.released`);
-``docs/advantages.md`` has the table. Without torch: a trainer broadcasts a step's advantage to the tokens of its reply.
+``docs/development/advantages.md`` has the table. Without torch: a trainer broadcasts a step's advantage to the tokens of its
+response.
 """
 
 from __future__ import annotations
