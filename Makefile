@@ -141,7 +141,7 @@ test-formats: $(VENV)/.dev-all
 	test -x build/formats/bin/python || $(PYTHON) -m venv build/formats
 	build/formats/bin/python -m pip install --quiet --disable-pip-version-check inspect_ai==0.3.285
 	build/formats/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python harbor==0.26.0 every-eval-ever==0.3.0
-	$(BIN)/python -m pytest -p no:cacheprovider tests/reports/exchange/test_readers.py
+	$(BIN)/python -m pytest -p no:cacheprovider tests/exchange/test_readers.py
 
 # The engines against real vLLM (its CPU build) and a tiny model: Linux on x86-64, 3.6 GB in the user's cache folder.
 test-vllm:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.data.plugin_options import at_least
 from guieval.errors import DataError, UsageError
+from guieval.playground.phone import encode
 from guieval.steps import Episode, StepTaskModel
-from guieval.testing.phone import encode
 
 from ._rows import placed
 

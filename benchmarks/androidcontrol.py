@@ -2,7 +2,7 @@
 
 Three layouts are read:
 
-- The authors' release, by ``guieval prepare androidcontrol --source RELEASE --out DIR`` (:mod:`._androidcontrol_release`):
+- The authors' release, by ``guieval data prepare androidcontrol --source RELEASE --out DIR`` (:mod:`._androidcontrol_release`):
   ``android_control-00000-of-00020`` to ``-00019-`` (20 shards, 50 GB), ``splits.json``, ``test_subsplits.json``. TensorFlow is
   not needed. A release that lacks shards is refused, unless with --skip-damaged; those that come later are added by the same
   command. By default the test and the validation split are taken (``--set splits=all`` takes everything) and every episode
@@ -90,7 +90,7 @@ class AndroidControl(ABCBenchmark):
     name = "androidcontrol"
     title = "AndroidControl (high)"
     source = (
-        "AndroidControl (arXiv 2406.03679, CC BY 4.0; gs://gresearch/android_control) by `guieval prepare`, "
+        "AndroidControl (arXiv 2406.03679, CC BY 4.0; gs://gresearch/android_control) by `guieval data prepare`, "
         "as prepared by GUIEvalKit's data/process_ac.py "
         "(test/android_control/<episode>/<episode>.json), or as android_control_evaluation_std.jsonl[.gz] "
         "from UI-S1/evaluation/dataset of github.com/X-PLUG/MobileAgent"
@@ -137,7 +137,7 @@ class AndroidControl(ABCBenchmark):
         if shards(self.root):
             raise UsageError(
                 f"the folder {str(self.root)!r} holds AndroidControl as its authors release it, which is converted once by "
-                f"`guieval prepare {self.name} --source {self.root} --out DIR` and then read with `--data DIR`"
+                f"`guieval data prepare {self.name} --source {self.root} --out DIR` and then read with `--data DIR`"
             )
         raise self.wrong_folder(self.root, "AndroidControl data in a known layout")
 

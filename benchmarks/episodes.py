@@ -1,7 +1,7 @@
 """Episodes of our own format: anyone's data as one JSONL file beside its screenshots, without writing a loader.
 
-The data are your own, what ``guieval export`` wrote, or a folder of ``guieval prepare``; ``docs/episodes.md`` describes the
-file.
+The data are your own, what ``guieval data export`` wrote, or a folder of ``guieval data prepare``; ``docs/episodes.md``
+describes the file.
 
 Layout: ``episodes.jsonl`` or ``episodes.jsonl.gz`` in the folder (another name is given as the option ``file``), one episode a
 line; screenshots anywhere below the folder, named by relative paths.

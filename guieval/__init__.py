@@ -100,11 +100,11 @@ if TYPE_CHECKING:
         action_from_json,
         action_to_json,
     )
-    from guieval.analysis.rollout import rollout
     from guieval.data.benchmark import ABCBenchmark, EpisodeRef
     from guieval.data.shipped import __version__
     from guieval.errors import GuievalError, ParseError, UsageError
     from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
+    from guieval.exchange.importing import import_predictions
     from guieval.history import HistoryEntry
     from guieval.metrics import Measured, metric
     from guieval.metrics.of_run import Metrics
@@ -114,17 +114,17 @@ if TYPE_CHECKING:
     from guieval.registry import list_benchmarks, list_models, list_scaffolds, load_benchmark, load_model, load_scaffold
     from guieval.reports.api import compare, leaderboard
     from guieval.reports.campaign import campaign
-    from guieval.reports.exchange.importing import import_predictions
-    from guieval.reports.mixing import mix
     from guieval.reports.opened import open_run
     from guieval.reports.plots.plot import plot
-    from guieval.reports.power import power
     from guieval.reports.server.view import view
     from guieval.running.api import RunResult, run
     from guieval.scoring.audit import audit
     from guieval.scoring.score import evaluate_run
     from guieval.settings import RunConfig
     from guieval.steps import Episode, StepOutcome, StepRecord, StepTaskModel
+    from guieval.studies.mix_sweep.tables import mix
+    from guieval.studies.power import power
+    from guieval.studies.rollout import rollout
 
 
 _HOMES = {
@@ -141,14 +141,14 @@ _HOMES = {
     "online": "ABCDevice ABCEnvironment EnvironmentTask Observation Score",
     "online.find": "load_environment",
     "registry": "list_benchmarks list_models list_scaffolds load_benchmark load_model load_scaffold",
-    "analysis.rollout": "rollout",
+    "studies.rollout": "rollout",
     "reports.api": "compare leaderboard",
     "reports.campaign": "campaign",
-    "reports.mixing": "mix",
-    "reports.exchange.importing": "import_predictions",
+    "studies.mix_sweep.tables": "mix",
+    "exchange.importing": "import_predictions",
     "reports.opened": "open_run",
     "reports.plots.plot": "plot",
-    "reports.power": "power",
+    "studies.power": "power",
     "reports.server.view": "view",
     "running.api": "RunResult run",
     "scoring.audit": "audit",

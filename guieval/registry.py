@@ -96,7 +96,7 @@ def benchmark_class(name: str) -> type[ABCBenchmark]:
 
 
 def load_benchmark(name: str, data: Path | str | None = None, **options: Any) -> ABCBenchmark:
-    """Open a benchmark on its data folder: the authors' release, or the output of ``guieval prepare``.
+    """Open a benchmark on its data folder: the authors' release, or the output of ``guieval data prepare``.
 
     Raises :class:`UsageError` that gives the nearest name, or the missing data and how to get it.
     """
@@ -208,7 +208,7 @@ def load_scaffold(name: str) -> Scaffold:
         return read_scaffold(Path(name))
     known = scaffolds()
     if name not in known:
-        raise UsageError(f"unknown scaffold {name!r}{nearest(name, known)}; `guieval scaffolds` lists them")
+        raise UsageError(f"unknown scaffold {name!r}{nearest(name, known)}; `guieval dev scaffolds` lists them")
     return known[name]
 
 

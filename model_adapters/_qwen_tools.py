@@ -18,7 +18,7 @@ from guieval.frames import Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ParsedResponse, fill, own_response, step_instruction
 from guieval.parsing import call_tables as calls
-from guieval.parsing import clicked, first_round, json_value, split_reasoning, tagged
+from guieval.parsing import clicked, first_round, function_text, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel
 
 TOOL = "mobile_use"
@@ -140,7 +140,7 @@ class QwenToolsModel(ABCModel):
 _LABELS = re.DOTALL | re.MULTILINE | re.IGNORECASE
 _SENTENCE = re.compile(r"^[ \t*]*+Action[ \t*]*[:：][*]*(.*?)\Z", _LABELS)
 _THOUGHT = re.compile(r"^[ \t*]*+Thought[ \t*]*[:：][*]*", _LABELS)
-_OBJECT = re.compile(r"(?:\[\s*)?\{\s*[\"']")
+OBJECT = re.compile(r"(?:\[\s*)?\{\s*[\"']")
 _NAMED = re.compile(r"\s*\{[^{}]{0,60}\"arguments\"\s*:\s*(?=\{)")
 _MEANT = re.compile(r"[({\[=:]|\d")  # tags around words alone are talked about
 
@@ -160,7 +160,7 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
     if opened is None:
         head, body = _untagged(rest)
     else:
-        first = _OBJECT.search(rest, opened.end())
+        first = OBJECT.search(rest, opened.end())
         head, body = rest[: opened.start()], rest[first.start() if first is not None else opened.end() :]
     spoken, sentence = labelled(head)
     conclusion = tagged(body, "conclusion") or tagged(head, "conclusion") or sentence
@@ -190,7 +190,7 @@ def labelled(head: str) -> tuple[str | None, str | None]:
 
 def _untagged(text: str) -> tuple[str, str]:
     """The text before a call without tags, and the text from the call on; the whole text twice if it holds no object."""
-    first = _OBJECT.search(text)
+    first = OBJECT.search(text)
     if first is None:
         return text, text
     before = text[: first.start()].rstrip(" \t")
@@ -276,6 +276,12 @@ def _own_call(reply: str) -> dict[str, Any] | None:
 def call_text(call: dict[str, Any]) -> str:
     """A call as the models write it in a reply."""
     return f"<tool_call>\n{call_json(call)}\n</tool_call>"
+
+
+def call_xml(call: dict[str, Any]) -> str:
+    """A call as Qwen3.5's chat template writes it: its arguments in tags, each value on a line."""
+    values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in call["arguments"].items()}
+    return f"<tool_call>\n{function_text(call['name'], values)}\n</tool_call>"
 
 
 def call_json(call: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ evaluated) and ``evocua_agent.py`` (the conversation: the last four replies with
 what each action does; relative coordinates). Style S1, pyautogui code, is not supported.
 
 The prompt calls the screen 1000x1000, the agent divides by 999, which is the default; the option ``scale`` chooses the other
-one, and ``guieval audit`` shows which one fits. The wheel turns up and down only, at any place, and a positive number
+one, and ``guieval dev audit`` shows which one fits. The wheel turns up and down only, at any place, and a positive number
 turns it up, as in pyautogui. ``hscroll`` and ``answer`` are described in the prompt, but its schema lacks them and the agent
 ignores them. The agent decodes backslash escapes in typed text; here the text is what the JSON holds. Not published: a step
 instruction and a grounding query take the goal's place.

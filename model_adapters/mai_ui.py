@@ -3,7 +3,7 @@
 Source: Tongyi-MAI/MAI-UI@4dd07b9, ``src/prompt.py`` (prompts), ``src/mai_naivigation_agent.py`` (the conversation: the
 instruction, then each past reply with the screenshots of the last two, and SCALE_FACTOR = 999), ``src/mai_grounding_agent.py``
 and ``evaluation/grounding/eval_server.py`` (grounding prompt; the first divides by 999, the second by 1000; of 419 recorded
-replies no verdict depends on it). Both scales are options, and ``guieval audit`` shows which
+replies no verdict depends on it). Both scales are options, and ``guieval dev audit`` shows which
 one fits.
 
 Not published: a step instruction takes the goal's place; the direction of a swipe is taken for the finger's (MobileWorld, by

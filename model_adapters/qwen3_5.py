@@ -114,8 +114,8 @@ class Qwen35(tools.QwenToolsModel):
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply with a call in either form; what is thought before it may rehearse one."""
         thought, rest = split_reasoning(first_round(text), "<tool_call>")
-        opened, closed = rest.find("<function="), rest.find("{")
-        if opened < 0 or 0 <= closed < opened:
+        opened = rest.find("<function=")
+        if opened < 0 or tools.OBJECT.search(rest, 0, opened):
             return super().parse_response(task, text)
         call = next(function_calls(rest[opened:]), None)
         if call is None:

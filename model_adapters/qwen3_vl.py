@@ -11,7 +11,7 @@ the goal's place, as in GUIEvalKit; a grounding query is the query of the mobile
 Two frames are published. The mobile prompt states that the screen is 999x999, and its notebook divides by 999. The grounding
 lists ``bbox_2d`` and ``point_2d`` are "relative coordinates ranging from 0 to 1000" (``cookbooks/2d_grounding.ipynb``), or 0 to
 999 (Alibaba Cloud's documentation); the authors leave it open (QwenLM/Qwen3-VL issues #1741, #1859). The option ``list_scale``
-chooses between the two, and ``guieval audit`` shows which one fits.
+chooses between the two, and ``guieval dev audit`` shows which one fits.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ summary that the model wrote with its last action. Where the last step is not th
 sentences of all past steps. ``explain`` is read and not used.
 
 Not published: a step instruction takes the goal's place; a grounding query is the goal. The prompt speaks of 0 to 1000;
-the option ``scale`` chooses 999 instead, and ``guieval audit`` shows which one fits.
+the option ``scale`` chooses 999 instead, and ``guieval dev audit`` shows which one fits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The tiny policy: a Qwen3-VL of three million weights trained on drawn icons, ``blue star click(512,037)``.
 
-It is made by ``python -m guieval.training.tiny``, so the wire format is defined here. The prompt is the current screenshot, the
-goal, and the past, one line a step: the model's own thought and action where it answered, the step instruction and the
-reference action elsewhere. The reply's thought names what is tapped next; places are 0 to 999 per axis, always three digits.
+It is made by ``python -m guieval.playground.tiny_policy``, so the wire format is defined here. The prompt is the current
+screenshot, the goal, and the past, one line a step: the model's own thought and action, or the step instruction and the
+reference action if it did not answer. The thought names what is tapped next; places are 0 to 999 per axis, three digits each.
 The shipped checkpoint only clicks. Training can teach it the other actions.
 """
 
@@ -19,7 +19,7 @@ from guieval.frames import PER_999
 from guieval.history import HistoryEntry, describe
 from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel
+from guieval.steps import StepTaskModel, whole_text
 
 CALLS = calls.CallTable(
     {
@@ -50,8 +50,8 @@ class TinyPolicy(ABCModel):
     """The limits of the checkpoint's own image processor."""
     fixed_frame = PER_999
     action_space = ActionSpace()
-    source = "guieval.training.tiny, which trains it on this format"
-    frame_source = "guieval.training.tiny"
+    source = "guieval.playground.tiny_policy, which trains it on this format"
+    frame_source = "guieval.playground.tiny_policy"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         lines = [main_instruction(task)]
@@ -60,7 +60,7 @@ class TinyPolicy(ABCModel):
         return chat(self.image(task), "\n".join(lines))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        text = text.strip()
+        text = whole_text(text.strip())
         found = _ACTION.search(text) if text.endswith(")") else None
         if found is None:
             raise ParseError(f"the reply does not end in an action, such as click(X,Y): {text[-80:]!r}")

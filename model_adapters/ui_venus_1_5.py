@@ -6,7 +6,7 @@ ui_venus_navi_agent.py`` (history: the last five steps, numbered from 0), ``mode
 
 The frame is disputed within the repository: the Chinese prompt says 0 to 999, the agent on devices and the grounding code
 divide by 1000, and the navigation script, which also served the first version, divides by the sides of the resized screenshot.
-The option ``scale`` chooses the other one, and ``guieval audit`` shows which one fits. The answer [-1,-1] to a grounding
+The option ``scale`` chooses the other one, and ``guieval dev audit`` shows which one fits. The answer [-1,-1] to a grounding
 query refuses it.
 """
 

@@ -4,7 +4,7 @@ Sources: inclusionAI/UI-Venus, branch UI-Venus-1.0, ``models/navigation/{utils,u
 frame, reading) and ``models/grounding/*`` (grounding prompts and layout of the sibling Ground checkpoints). Navi and Ground
 differ in their image limits, and so do 7B and 72B; the limits are options of the checkpoint, and the frame follows them.
 Ground-72B's script sets 3,110,400 to 48,000,000 pixels, but qwen-vl-utils resizes the image within its own limits first, so no
-image is larger than 12,845,056 pixels (``library_first``). ``guieval audit`` also tries the frame without that first resize.
+image is larger than 12,845,056 pixels (``library_first``). ``guieval dev audit`` also tries the frame without that resize.
 
 Not published, and taken from GUIEvalKit: a step instruction takes the goal's place; a past step without a thought has an empty
 one; ``Drag`` is a swipe. Assumed: a ``Scroll`` with only a word starts in the middle, and the word is the finger's direction,
@@ -179,7 +179,7 @@ _ACTION_END = re.compile(r"</action>(?![\"'\\])")
 _UNCLOSED = re.compile(r"\w{1,40}\(\s*box\s*=\s*\([^()]*\)\Z")
 _UNQUOTED = re.compile(r"(\w{1,40}\(\s*\w{1,40}\s*=\s*)'([^'\"]*)\)")
 """A call whose text lacks its second quote, as the authors' readers take it; where the tag is closed, nothing was cut off."""
-_UNLABELLED = re.compile(r"^[ \t`*-]*+(?=[A-Za-z_]\w{0,40}\()", re.MULTILINE)
+UNLABELLED = re.compile(r"^[ \t`*-]*+(?=[A-Za-z_]\w{0,40}\()", re.MULTILINE)
 
 
 class _Turn(NamedTuple):
@@ -205,7 +205,7 @@ def _read_turn(text: str) -> _Turn:
         thought, rest = split_reasoning(rest, "<action>")
     _, tag, body = rest.partition("<action>")
     if not tag:
-        begins = _UNLABELLED.search(rest)
+        begins = UNLABELLED.search(rest)
         # a call in the middle of a sentence is talked about, not made, unless the closing tag says that it was
         body = rest[begins.start() :] if begins is not None else rest if closing is not None else ""
     body = body.strip()

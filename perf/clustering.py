@@ -17,11 +17,11 @@ from functools import partial
 import numpy as np
 
 from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type
-from guieval.analysis.decisions.clustering import ClusterSettings, cluster, decide
-from guieval.analysis.decisions.executions import StepExecutions
-from guieval.analysis.decisions.measures import measure
-from guieval.analysis.decisions.sensitivity import sensitivity
 from guieval.steps import StepTaskModel
+from guieval.studies.decisions.clustering import ClusterSettings, cluster, decide
+from guieval.studies.decisions.executions import StepExecutions
+from guieval.studies.decisions.measures import measure
+from guieval.studies.decisions.sensitivity import sensitivity
 
 EXECUTIONS = 512
 PEER_CLICKS, PEER_TEXTS = 284.0, 73.0

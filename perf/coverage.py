@@ -322,7 +322,7 @@ def found_share(p_values: Floats | Sequence[float]) -> float:
 
 
 def stated_difference(effect: Effect, rate: float, episodes: int, single: bool) -> float | None:
-    """The difference that `guieval power` states, where disagreement and icc of the difference are known."""
+    """The difference that `guieval study power` states, where disagreement and icc of the difference are known."""
     apart: float | None = 0.0
     for _ in range(2):  # how often the models disagree depends on how far they are apart
         if apart is None or rate + apart / 2 >= 1:

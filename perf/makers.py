@@ -24,6 +24,7 @@ import sys
 import typing
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -110,6 +111,25 @@ def lines(source: str, first: str, last: str | None = None) -> list[ast.stmt]:
                 )
                 return body[start : end + 1]
     raise LookupError(f"the file has no statement {first!r}")
+
+
+def _venus_2(files: Files, source: str) -> Read:
+    """The first call of the response, or of its sequence."""
+    names = [*("ActionCall", "_Schema", "SCHEMAS", "COORD_ARGS", "TERMINALS", "NORM", "_literal", "_parse_call", "_is_number")]
+    code = run(
+        source,
+        [*names, "_validate", "parse_action_call", "parse_response"],
+        dataclass=dataclass,
+        field=field,
+        ComputerActionError=ValueError,
+    )
+
+    def read(text: str) -> Any:
+        call = code["parse_response"](text)[2]
+        first = call.actions[0] if call.actions else call
+        return first.name, first.kwargs
+
+    return read
 
 
 def _function(*names: str, call: Callable[[Names, str], Any]) -> Callable[[Files, str], Read]:
@@ -423,6 +443,7 @@ def _ui_ins(files: Files, source: str) -> Read:
 
 
 _SEECLICK, _SEECLICK_COMMIT = "njucckevin/SeeClick", "0ef37ac4d7aaf37ba7b990e3e3c3ca77e1fb8f93"
+_VENUS_2 = "81945ac7c08e023eaf8f01c5831c6885dfba70a0"
 _CUA, _CUA_COMMIT = "trycua/cua", "b296ec9cbf460f360cf8ea2e203c26bcc92614b0"
 _VLLM = "vllm-project/vllm"
 _CODER = "vllm/entrypoints/openai/tool_parsers/qwen3coder_tool_parser.py"
@@ -666,6 +687,31 @@ READERS: dict[str, Reader] = {
         "models/grounding/ui_venus1_5_gd.py",
         "_parse_point",
         _venus_grounding,
+    ),
+    "ui_venus_2": Reader(
+        "inclusionAI/UI-Venus",
+        _VENUS_2,
+        "models/mobile/mobile_example.py",
+        "parse_response, then parse_action_call",
+        _function(
+            "parse_response",
+            "parse_action_call",
+            call=lambda code, text: code["parse_action_call"](code["parse_response"](text)[1]),
+        ),
+    ),
+    "ui_venus_2-computer": Reader(
+        "inclusionAI/UI-Venus",
+        _VENUS_2,
+        "models/computer/computer_example.py",
+        "parse_response",
+        _venus_2,
+    ),
+    "ui_venus_2-grounding": Reader(
+        "inclusionAI/UI-Venus",
+        _VENUS_2,
+        "models/grounding/ui_venus2_gd.py",
+        "extract_coordinates_qwen35",
+        _function("extract_coordinates_qwen35", call=lambda code, text: code["extract_coordinates_qwen35"](text)),
     ),
     "cogagent": Reader(
         "THUDM/CogAgent",

@@ -11,9 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from guieval.cluster.merging import Merger
 from guieval.journal import EPISODES, MANIFEST, STEPS, Journal, RunFolder
 from guieval.journal.lines import read_line
-from guieval.running.cluster import Merger
 from guieval.running.config import parse
 from guieval.running.resolve import resolve
 

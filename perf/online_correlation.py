@@ -1,7 +1,7 @@
 """Which figure of recorded steps predicts success online? Agents of known strength, each in all four modes on the same tasks.
 
 Run it as ``python -m perf.online_correlation runs/correlation``; it may be stopped and started again. It writes tables into the
-folder, for ``guieval correlate --table`` and ``guieval plot reliability --table``: ``agents.yaml`` with all agents, and
+folder, for ``guieval study correlate --table`` and ``guieval plot reliability --table``: ``agents.yaml`` with all agents, and
 ``blind.yaml`` with those whose mistakes do not depend on the past that they see. With ``--environment miniwob``
 the tasks are pages of MiniWoB++, and the references are an expert's demonstrations. With ``--trainings FOLDER`` the checkpoints
 of the tiny policy in that folder are agents too (on the phone), and ``trained.yaml`` is a table of these alone.

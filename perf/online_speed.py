@@ -26,8 +26,8 @@ from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, Message, ModelInput, ParsedResponse, Request
 from guieval.online.find import load_environment
+from guieval.playground.phone import generate_episode
 from guieval.steps import StepTaskModel
-from guieval.testing.phone import generate_episode
 
 TASKS = 100
 CLICKS = 3

@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from guieval.actions import Action, Boxes, Click, Point, Type
+from guieval.conformance import every_model
 from guieval.errors import ParseError
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
@@ -31,7 +32,6 @@ from guieval.models.frame_audit import FrameWatch
 from guieval.models.scored_response import read_response
 from guieval.registry import list_adapters, load_model
 from guieval.steps import Sample, StepTaskModel
-from guieval.testing.conformance import every_model
 from tests.model_adapters.adversarial import LONGEST, replies
 from tests.model_adapters.replies import EXPLAINED, FAMILIES, OTHERS, agreement, kind, readings, rows, screenshot_sizes
 from tests.model_adapters.steps import adapter, step

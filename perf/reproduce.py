@@ -29,9 +29,9 @@ page with it, and gives every command to the command line's parser. None of thes
 needs GPUs, the weights and the data. [reproduced.md](reproduced.md) lists scores that were reproduced from published replies.
 
 `DATA/NAME` is the folder of a benchmark's data (`guieval benchmarks NAME` lists its source); evaluations read it from the
-default folder (`guieval download NAME`), or with `--data DIR`. A training on several machines is started on each of them, with
-`--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number of processes
-is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
+default folder (`guieval data download NAME`), or with `--data DIR`. A training on several machines is started on each of them,
+with `--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number of
+processes is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
 ([environments.md](environments.md)), or of the model that writes thoughts. A budget of `null` is the papers' ∞. A command that
 occurs in several rows is run once. A table or figure of many trainings is one campaign ([campaigns.md](campaigns.md)), which
 trains, evaluates, and prints its numbers next to the printed ones; `--dry-run` lists what it does. `guieval leaderboard runs/*`

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError
 from guieval.evaluation import ActionEvaluator, get_protocol
+from guieval.exchange.importing import import_predictions
+from guieval.exchange.predictions import Predicted, detect_format, get_format
+from guieval.exchange.predictions.rows import Row, open_rows
 from guieval.metrics import summarise
 from guieval.registry import load_benchmark
-from guieval.reports.exchange.importing import import_predictions
-from guieval.reports.exchange.predictions import Predicted, detect_format, get_format
-from guieval.reports.exchange.predictions.rows import Row, open_rows
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run
 from guieval.steps import StepTaskModel
@@ -48,7 +48,7 @@ To repeat it, fetch each file at its commit into the folder `result_files`, unde
 gzip or not; the last part of the path is `NAME`, except for MAI-UI's, where it is `local_NAME` or `server_NAME` by the folder).
 Put MAI-UI's `evaluation/grounding/data`, at the same commit, beside it as `screenspot_pro_format_annotations`; it holds the
 labels of all these benchmarks. Name the folder that holds both in `GUIEVAL_SHARED_DATA` and run the command. To make a
-run of one file, use `guieval import FILE --bench BENCHMARK --data screenspot_pro_format_annotations --out RUN`.
+run of one file, use `guieval data import FILE --bench BENCHMARK --data screenspot_pro_format_annotations --out RUN`.
 
 A row differs when its own verdict (right or not) is not guieval's. Scores are over the rows of the file. UI-Genie's results are
 several files in one folder: put `acc.json` and all `*_badcase.json` beside `details.json`. Its authors leave out replies that
@@ -122,7 +122,7 @@ WITHOUT_LABELS = [
     f"[RUCBM/GUICourse: results/minicpm_guiagent_*.json @ a6dd4c3f0445]({_GUI_COURSE})",
     "none in the files (2,079 steps on phones, 1,500 and 1,519 on web pages, 1,877 of text and boxes)",
     "a row is an id, a prompt and a reply; labels, and sizes of images except in the last file, are in the data set's "
-    "own files, which no loader reads. `guieval import` reads the replies, for labels of your own",
+    "own files, which no loader reads. `guieval data import` reads the replies, for labels of your own",
 ]
 
 

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from guieval.actions import Boxes, Click, Point
-from guieval.analysis.decisions.executions import pooled
 from guieval.journal import RunFolder
 from guieval.journal.lines import write_line
 from guieval.steps import Sample, StepOutcome, StepRecord, StepTaskModel, Usage
+from guieval.studies.decisions.executions import pooled
 
 STEPS, ROUNDS, SAMPLES = 3438, 8, 64
 POOL = 6

@@ -62,7 +62,7 @@ def draw(data: Path, episodes: int, part: int, parts: int) -> None:
 
 def soak(episodes: int, data: Path, out: Path, mode: str) -> list[tuple[int, float]]:
     """Run once; (finished steps, KiB) of every second."""
-    command = "mock-server --port 0 --policy random --error-rate 0.005 --slots 64"
+    command = "dev mock-server --port 0 --policy random --error-rate 0.005 --slots 64"
     server = subprocess.Popen(
         [sys.executable, "-m", "guieval", *command.split(), "--model", MODEL], stdout=subprocess.PIPE, text=True
     )

@@ -33,9 +33,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.benchmark import EpisodeRef
+from guieval.playground.mock_server import latency_of
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.steps import EpisodeKey
-from guieval.testing.mock_server import latency_of
 
 SLOTS = 64
 SIZE = (1080, 2400)
@@ -197,7 +197,7 @@ def measure(
     log_file = work / "server.jsonl"
     log_file.unlink(missing_ok=True)
     server = subprocess.Popen(
-        f"{sys.executable} -m guieval mock-server --port 0 --model {model} --policy centre "
+        f"{sys.executable} -m guieval dev mock-server --port 0 --model {model} --policy centre "
         f"--latency {latency} --sigma 0.6 --seed {seed} --slots {slots} --log {log_file}".split(),
         stdout=subprocess.PIPE,
         text=True,

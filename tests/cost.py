@@ -22,7 +22,7 @@ BUDGETS = {
     "benchmarks": 37.0,
     "data": 32.0,
     "model_adapters": 34.0,
-    "analysis": 22.0,
+    "studies": 22.0,
     "online": 20.0,
     "engines": 18.0,
     "rewards": 16.0,
@@ -35,7 +35,9 @@ BUDGETS = {
     "project": 7.0,
     "perf": 6.0,
     "training": 5.0,
-    "testing": 6.0,
+    "playground": 8.0,
+    "exchange": 15.0,
+    "connectors": 15.0,
 }
 """Processor seconds of the core tier's folders; a run fails if a folder needs half as much again."""
 LEAST = 4.0

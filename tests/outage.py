@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from guieval.engines.http import patience
 from guieval.engines.http.connections import Connections
-from guieval.testing.mock_server import MockServer
+from guieval.playground.mock_server import MockServer
 from tests.waiting import ahead
 
 
@@ -67,7 +67,7 @@ def limits_pass(server: MockServer, limit: float) -> Iterator[None]:
         hanging: int = counts["hung"] + counts["malformed"] - expired
         return 0 < under_way == hanging
 
-    slow = patch("guieval.testing.mock_server.app._DRIPS", 1_000_000)  # an answer that drips does not come to its end either
+    slow = patch("guieval.playground.mock_server.app._DRIPS", 1_000_000)  # an answer that drips does not come to its end either
     with slow, patch.object(Connections, "exchange", counted), ahead(limit, nothing_else):
         yield
 

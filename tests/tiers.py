@@ -12,8 +12,8 @@ from typing import Literal, get_args
 Tier = Literal["core", "ci", "full"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
 LARGER: dict[str, Tier] = {
-    "analysis/decisions/test_consistency_command.py": "ci",
-    "analysis/decisions/test_mix_interrupted.py": "ci",
+    "studies/decisions/test_consistency_command.py": "ci",
+    "studies/decisions/test_mix_interrupted.py": "ci",
     "browser": "ci",
     "cli/test_cli_plot.py": "ci",
     "cli/test_cli_audit_engine.py": "ci",
@@ -26,15 +26,15 @@ LARGER: dict[str, Tier] = {
     "journal/test_mutated_runs.py": "ci",
     "model_adapters/test_ceilings.py": "ci",
     "models/test_new_adapter.py": "ci",
-    "online/pages": "ci",
+    "connectors/pages": "ci",
     "online/test_demonstrate.py": "ci",
     "online/test_device_actions.py": "ci",
     "perf/test_reproduced.py": "ci",
     "project/test_first_run.py": "ci",
-    "reports/exchange/test_push.py": "ci",
-    "running/cluster": "ci",
+    "exchange/test_push.py": "ci",
+    "cluster": "ci",
     "running/test_notebook_progress.py": "ci",
-    "testing/test_mock_server.py": "ci",
+    "playground/test_mock_server.py": "ci",
     "training_verl": "ci",
     "vllm": "ci",
 }

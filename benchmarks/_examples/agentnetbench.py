@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Point, Press, Scroll, Stop, Type
-from guieval.testing.phone import PhoneStep
+from guieval.playground.phone import PhoneStep
 
 from .played import draw, expressible, write_json
 

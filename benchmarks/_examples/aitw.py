@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import OPPOSITE, Action, Press, Scroll, Stop, Type
-from guieval.testing.phone import PhoneEpisode, PhoneStep
+from guieval.playground.phone import PhoneEpisode, PhoneStep
 
 from .played import code, codes_fit, draw_all, expressible, gesture, write_json
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Box
-from guieval.testing.phone import PhoneEpisode, PhoneStep
+from guieval.playground.phone import PhoneEpisode, PhoneStep
 
 from .played import codes_fit, draw, expressible, gesture, labelled, write_json
 

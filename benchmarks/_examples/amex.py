@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type, scroll_path
-from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep
+from guieval.playground.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep
 
 from .played import codes_fit, draw, expressible, write_json
 

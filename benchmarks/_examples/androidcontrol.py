@@ -12,10 +12,10 @@ from itertools import islice
 from pathlib import Path
 
 from guieval.actions import OPPOSITE, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.testing.phone import encode
-from guieval.testing.phone.episodes import PhoneEpisode
-from guieval.testing.phone.layout import Element, PixelBox, Screen
-from guieval.testing.phone.state import Size
+from guieval.playground.phone import encode
+from guieval.playground.phone.episodes import PhoneEpisode
+from guieval.playground.phone.layout import Element, PixelBox, Screen
+from guieval.playground.phone.state import Size
 
 from .played import expressible, write_json
 from .tfrecord import Feature, blob, example, number, packed, write_records

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import OPPOSITE, Click, LongPress, Open, Press, Scroll, Type
-from guieval.testing.phone import DEFAULT_SIZE, PhoneStep, generate_episode
+from guieval.playground.phone import DEFAULT_SIZE, PhoneStep, generate_episode
 
 from .androidcontrol import pixel
 from .played import draw, write_json

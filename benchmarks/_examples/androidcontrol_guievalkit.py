@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Open, Scroll, Stop
-from guieval.testing.phone.episodes import PhoneEpisode, PhoneStep
-from guieval.testing.phone.state import Size
+from guieval.playground.phone.episodes import PhoneEpisode, PhoneStep
+from guieval.playground.phone.state import Size
 
 from .androidcontrol import bounds, pixel
 from .played import NOWHERE, draw_all, labelled, write_json

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import OPPOSITE, Action, Click, Direction, LongPress, Open, Press, Scroll, Type, Wait
-from guieval.testing.phone.episodes import PhoneEpisode, PhoneStep
-from guieval.testing.phone.state import Size
+from guieval.playground.phone.episodes import PhoneEpisode, PhoneStep
+from guieval.playground.phone.state import Size
 
 from .androidcontrol import pixel
 from .played import draw_all, write_lines

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Box, Click, LongPress, Wait
-from guieval.testing.phone import DEFAULT_SIZE, Phone, PhoneEpisode, PhoneStep, generate_episode
+from guieval.playground.phone import DEFAULT_SIZE, Phone, PhoneEpisode, PhoneStep, generate_episode
 
 from .played import expressible, gesture, labelled, save, write_json, write_lines
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Scroll
-from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, generate_episode
+from guieval.playground.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, generate_episode
 
 from .played import draw_all, write_lines
 

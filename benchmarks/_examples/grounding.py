@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from guieval.actions import Click
-from guieval.testing.phone import PhoneEpisode, PixelBox, encode, generate_episode
+from guieval.playground.phone import PhoneEpisode, PixelBox, encode, generate_episode
 
 from .played import save, write_json, write_lines
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Box, Click, LongPress, Point, Press, Scroll, Stop, Type, scroll_path
-from guieval.testing.phone import PhoneEpisode, PhoneStep
+from guieval.playground.phone import PhoneEpisode, PhoneStep
 
 from .played import draw_all, varied, write_json
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, Open, Scroll, Stop, Type
-from guieval.testing.phone import PhoneEpisode, PhoneStep
+from guieval.playground.phone import PhoneEpisode, PhoneStep
 
 from .played import draw_all, varied, write_json
 

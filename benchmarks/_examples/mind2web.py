@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Click, Type
-from guieval.testing.phone import PhoneEpisode, PhoneStep, generate_episode
+from guieval.playground.phone import PhoneEpisode, PhoneStep, generate_episode
 
 from .played import draw, write_lines
 

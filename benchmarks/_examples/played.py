@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Press, Scroll, Stop, Type, scroll_path
-from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode, generate_episode
+from guieval.playground.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode, generate_episode
 
 
 def expressible(seed: int, fits: Callable[[PhoneStep], bool], size: tuple[int, int] = DEFAULT_SIZE) -> Iterator[PhoneEpisode]:

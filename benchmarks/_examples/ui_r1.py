@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Press
-from guieval.testing.phone import DEFAULT_SIZE, PhoneStep, generate_episode
+from guieval.playground.phone import DEFAULT_SIZE, PhoneStep, generate_episode
 
 from .androidcontrol import action
 from .played import draw, write_json

@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
-from guieval.online.pages.browser import find_chromium
+from guieval.connectors.pages.browser import find_chromium
 
 DOCS = Path(__file__).parent.parent
 STEP = "#s0-0008/3"

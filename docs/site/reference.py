@@ -32,7 +32,7 @@ API = {
     "environments": ("Environments", ("guieval.online.contract", "guieval.online.find")),
     "rewards": ("Rewards", ("guieval.rewards",)),
     "training": ("Training", ("guieval.training.config",)),
-    "conformance": ("Conformance suites", ("guieval.testing.conformance", "guieval.online.conformance")),
+    "conformance": ("Conformance suites", ("guieval.conformance", "guieval.online.conformance")),
 }
 """The pages of the Python API: title and modules."""
 
@@ -43,7 +43,7 @@ LONG = ("protocols.md", "models.md", "labels.md", "reproduce.md", "reproduced.md
 
 def navigation() -> dict[str, list[Any]]:
     """The part of the navigation that :func:`pages` fills."""
-    commands = [{name: f"reference/commands/{name}.md"} for name in sorted(COMMANDS)]
+    commands = [{name: f"reference/commands/{page_of(name)}.md"} for name in COMMANDS]
     data = [{name: f"reference/benchmarks/{name}.md"} for name in [*list_benchmarks(), *only_environments()]]
     families = [{name: f"reference/families/{name}.md"} for name in families_of_checkpoints()]
     api = [{title: f"reference/api/{name}.md"} for name, (title, _) in API.items()]
@@ -65,7 +65,7 @@ def pages() -> Iterator[tuple[str, str]]:
     """Every generated page: its address below ``reference/``, without suffix, and its Markdown."""
     yield "commands/index", command_list()
     for name in COMMANDS:
-        yield f"commands/{name}", command_page(name)
+        yield f"commands/{page_of(name)}", command_page(name)
     yield "settings", settings_page()
     yield "api/index", api_list()
     for name, (title, modules) in API.items():
@@ -91,11 +91,15 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def command_list() -> str:
     """All commands in the order of ``guieval --help``."""
-    rows = ((f"[{name}]({name}.md)", first_paragraph(load(name).help)) for name in COMMANDS)
+    rows = ((f"[{name}]({page_of(name)}.md)", first_paragraph(load(name).help)) for name in COMMANDS)
     return (
         "# Commands\n\nEach takes `--help`. Exit codes: 0 for success, 1 for a run that is incomplete, 2 for a mistake in the "
         "call, 130 after Ctrl-C.\n\n" + table(("command", "does"), rows)
     )
+
+
+def page_of(command: str) -> str:
+    return command.replace(" ", "-")
 
 
 def first_paragraph(text: str | None) -> str:
@@ -151,12 +155,12 @@ def option_row(option: Any, context: Context) -> tuple[str, str, str, str]:
 
 
 def settings_page() -> str:
-    """What ``guieval help-config`` prints."""
+    """What ``guieval dev help-config`` prints."""
     rows = [(one.group, f"`{one.setting}`", in_words(one)) for one in settings()]
     free = "\n".join(f"- `{name}.NAME`: {words}." for name, words in FREE.items())
     return (
-        "# Settings\n\nEvery setting of a run, as `--set NAME=VALUE` and a file for `--config` take it. `guieval help-config` "
-        f"prints the same list.\n\n{table(('group', 'setting', 'type, default and meaning'), rows)}\n\n{free}"
+        "# Settings\n\nEvery setting of a run, as `--set NAME=VALUE` and a file for `--config` take it. `guieval dev "
+        f"help-config` prints the same list.\n\n{table(('group', 'setting', 'type, default and meaning'), rows)}\n\n{free}"
     )
 
 

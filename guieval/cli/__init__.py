@@ -1,4 +1,4 @@
-"""The ``guieval`` command: one Typer app, one module per command, and the one place where errors become sentences.
+"""The ``guieval`` command: its commands in groups, one module each, and the one place where errors become sentences.
 
 A user's mistake ends with one sentence on stderr and exit code 2; a run that could not be finished ends with exit code 1, one
 that was stopped with 130.
@@ -15,6 +15,7 @@ import sys
 from _thread import interrupt_main
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from threading import Timer
@@ -34,43 +35,54 @@ CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 """The exception of an option that cannot be read (click's ClickException, which Typer has a copy of but does not export)."""
 
 COMMANDS = {
-    **{name: f"running.{name}" for name in ("run", "rollout", "mix")},
-    **{
-        name: f"results.{name}"
-        for name in ("score", "compare", "leaderboard", "correlate", "decisions", "consistency", "judge")
-    },
-    **{
-        "report": "results.report",
-        "view": "results.view",
-        "step": "results.step",
-        "plot": "results.plot",
-        "models": "models.models",
-        "scaffolds": "models.scaffolds",
-        "prompt": "running.prompt",
-    },
-    **{"benchmarks": "data.benchmarks", "audit": "models.audit", "audit-engine": "models.audit_engine"},
-    "protocols": "models.protocols",
-    **{
-        "sample-sets": "data.sample_sets",
-        "download": "data.download",
-        "prepare": "data.prepare",
-        "export": "data.export",
-        "record": "data.record",
-        "select": "data.select",
-    },
-    **{"fit-scaling": "training.fit_scaling", "import": "results.import_predictions", "doctor": "data.doctor"},
-    **{"check": "models.check", "mock-server": "running.mock_server", "probe-reward": "training.probe_reward"},
-    **{"help-config": "running.help_config", "train": "training.train", "new-adapter": "models.new_adapter"},
-    **{"runs": "running.runs", "serve-environment": "running.serve_environment", "export-results": "results.export_results"},
-    **{"push": "results.push", "thoughts": "training.thoughts", "power": "results.power", "campaign": "running.campaign"},
-    **{"export-training": "training.export_training", "evaluate-training": "training.evaluate_training"},
+    **{name: f"cli.running.{name}" for name in ("run", "runs", "campaign")},
+    **{name: f"cli.results.{name}" for name in ("score", "compare", "leaderboard", "plot", "view", "report", "step")},
+    **{"models": "cli.models.models", "benchmarks": "cli.data.benchmarks", "protocols": "cli.models.protocols"},
+    "doctor": "cli.data.doctor",
+    **{f"data {name}": f"cli.data.{name}" for name in ("download", "prepare", "record", "export")},
+    "data sample-sets": "cli.data.sample_sets",
+    "data import": "cli.results.import_predictions",
+    "data export-results": "cli.results.export_results",
+    "data push": "cli.results.push",
+    **{f"study {name}": f"cli.running.{name}" for name in ("rollout", "mix")},
+    **{f"study {name}": f"cli.results.{name}" for name in ("decisions", "consistency", "correlate", "power", "judge")},
+    "study select": "cli.data.select",
+    **{"study fit-scaling": "cli.training.fit_scaling", "study thoughts": "cli.training.thoughts"},
+    **{f"train {kind}": f"cli.training.train:{kind.replace('-', '_')}" for kind in ("sft", "grpo", "semi-online", "online")},
+    "train plan": "cli.training.plan",
+    "train evaluate": "cli.training.evaluate_training",
+    "train export": "cli.training.export_training",
+    "train probe-reward": "cli.training.probe_reward",
+    **{"dev check": "cli.models.check", "dev new-adapter": "cli.models.new_adapter", "dev prompt": "cli.running.prompt"},
+    **{"dev scaffolds": "cli.models.scaffolds", "dev help-config": "cli.running.help_config"},
+    **{"dev audit": "cli.models.audit", "dev audit-engine": "cli.models.audit_engine"},
+    **{"dev mock-server": "cli.running.mock_server", "dev serve-environment": "cli.running.serve_environment"},
 }
-"""The commands and their modules. A module holds a function of its own name, or a Typer application called ``app``; it is
-imported when its command is called, since all of them together take a second."""
+"""The commands and their modules below ``guieval``, in the order of the help. ``study mix`` is the command ``mix`` of a group.
+
+A module holds a function of its own name (another one is named behind a colon), or a Typer application called ``app``; it is
+imported when its command is called, since all of them together take a second.
+"""
+
+GROUPS = {
+    "data": "Get, convert and write data: benchmarks, recorded trajectories, predictions and results of other tools.",
+    "study": "Study a model: many samples of a step, mixed histories, decisions, consistency, correlation, power, selection.",
+    "train": "Train a model with TRL; plan, evaluate and export trainings.",
+    "dev": "Extend and check: adapters, prompts, scaffolds, settings, audits, servers.",
+}
+"""The groups of commands, and what their commands do."""
+
+PANELS = {
+    "Runs": ("run", "runs", "campaign"),
+    "Results": ("score", "compare", "leaderboard", "plot", "view", "report", "step"),
+    "Models and data": ("models", "benchmarks", "protocols", "doctor"),
+    "Groups of commands": tuple(GROUPS),
+}
+"""The panels of ``guieval --help``."""
 
 LISTED_BY = {
-    **{"models": "model", "scaffolds": "scaffold", "benchmarks": "bench", "protocols": "protocol"},
-    "sample-sets": "sample_set",
+    **{"models": "model", "dev scaffolds": "scaffold", "benchmarks": "bench", "protocols": "protocol"},
+    "data sample-sets": "sample_set",
 }
 """Commands that list names of one kind, and how options that take such a name are called."""
 
@@ -109,7 +121,9 @@ def _interrupt_as_abort() -> Iterator[None]:
 
 
 class Commands(TyperGroup):
-    """The commands. Each is imported when it is called; a list of commands needs only the first sentences of their help."""
+    """All commands, or those of a group. Each is imported when it is called; a list needs the first sentences of their help."""
+
+    group: str | None = None
 
     def make_context(self, *args: Any, **more: Any) -> Any:
         with _interrupt_as_abort():
@@ -119,31 +133,66 @@ class Commands(TyperGroup):
         with _interrupt_as_abort():
             return super().invoke(ctx)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or ["--help"])
+
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        if self.group is None:
+            return [name for names in PANELS.values() for name in names]
+        return [name.removeprefix(f"{self.group} ") for name in COMMANDS if name.startswith(f"{self.group} ")]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS or cmd_name in self.commands:
+        if cmd_name not in self.list_commands(ctx) or cmd_name in self.commands:
             return self.commands.get(cmd_name)
-        return TyperCommand(cmd_name, help=_summary(cmd_name))
+        if self.group is not None:
+            return TyperCommand(cmd_name, help=_summary(f"{self.group} {cmd_name}"))
+        panel = next(panel for panel, names in PANELS.items() if cmd_name in names)
+        if cmd_name in GROUPS:
+            return _group(cmd_name, panel)
+        return TyperCommand(cmd_name, help=_summary(cmd_name), rich_help_panel=panel)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] in COMMANDS:
-            self.commands[args[0]] = load(args[0])
-        else:  # Typer suggests the nearest of these names
-            self.commands = {name: TyperCommand(name) for name in COMMANDS}
+        name = args[0] if self.group is None else f"{self.group} {args[0]}"
+        if name in COMMANDS:
+            self.commands[args[0]] = load(name)
+        elif name not in GROUPS and not ctx.resilient_parsing:  # as it is while the shell completes a name
+            raise _no_command(args[0], "guieval" if self.group is None else f"guieval {self.group}")
         return super().resolve_command(ctx, args)
+
+
+def _group(name: str, panel: str) -> Commands:
+    made = Commands(name=name, help=GROUPS[name], rich_help_panel=panel)
+    made.group = name
+    return made
+
+
+def _no_command(word: str, parent: str) -> UsageError:
+    """The sentence of a wrong name: where a command of this name is (most were once in no group), or the nearest one."""
+    places = {name.split()[-1]: name for name in reversed([*GROUPS, *COMMANDS])}  # of two names the first one: `data export`
+    places |= {f"{name}-training": f"train {name}" for name in ("evaluate", "export")}
+    if word in places:
+        return UsageError(f"there is no `{parent} {word}`: it is `guieval {places[word]}`")
+    near = get_close_matches(word, places, 1)
+    known = f"did you mean `guieval {places[near[0]]}`?" if near else f"`{parent} --help` lists them"
+    return UsageError(f"there is no `{parent} {word}`; {known}")
+
+
+def place_of(name: str) -> tuple[str, str]:
+    """A command's module, and the name of its function."""
+    module, _, function = COMMANDS[name].partition(":")
+    return f"guieval.{module}", function or module.rpartition(".")[2]
 
 
 def load(name: str) -> TyperCommand | TyperGroup:
     """A command with its options, its help as it is laid out."""
     from guieval.cli.help_panels import arrange  # it knows the settings of a run, which a list of commands does not need
 
-    module = import_module(f"guieval.cli.{COMMANDS[name]}")
+    place, function = place_of(name)
+    module = import_module(place)
     single = getattr(module, "app", None)
     if single is None:
         single = typer.Typer(add_completion=False)
-        single.command(name, cls=Command)(getattr(module, COMMANDS[name].rpartition(".")[2]))
+        single.command(name, cls=Command)(getattr(module, function))
     command = get_command(single)
     command.name = name
     assert isinstance(command, TyperCommand | TyperGroup)
@@ -171,11 +220,11 @@ def _beginning(module: str, attribute: str) -> Callable[[Any, Any, str], list[st
 
 def _summary(name: str) -> str:
     """The first paragraph of a command's docstring, without parsing its module, which took half of the help's time."""
-    module = COMMANDS[name]
-    text = read_text(Path(__file__).parent / f"{module.replace('.', '/')}.py")
-    docstring = rf'^def {module.rpartition(".")[2]}\(.*?\n    """(.*?)(?:\n\n|""")'
+    module, function = place_of(name)
+    text = read_text(Path(__file__).parents[2] / f"{module.replace('.', '/')}.py")
+    docstring = rf'^def {function}\(.*?\n    """(.*?)(?:\n\n|""")'
     own = re.search(docstring, text, re.DOTALL | re.MULTILINE)
-    assert own is not None, f"{module} has no function of its own name with a docstring"
+    assert own is not None, f"{module} has no function {function} with a docstring"
     return re.sub(r"\n +", "\n", own[1]).strip()
 
 
@@ -206,12 +255,12 @@ def _options(
 
 
 def program() -> Commands:
-    """The ``guieval`` command."""
+    """The ``guieval`` command. It has Typer's options for completion if one is given: to read them imports pydantic."""
     group = get_command(app)
     assert isinstance(group, Commands)
-    for option in group.params:
-        if isinstance(option, TyperOption) and option.name in ("install_completion", "show_completion"):
-            option.hidden = True
+    group.params = [
+        each for each in group.params if not (each.name or "").endswith("_completion") or {*each.opts} & {*sys.argv}
+    ]
     return group
 
 
@@ -234,7 +283,7 @@ def main() -> None:
     logging.getLogger("guieval").addHandler(logging.lastResort)  # the library prints no warnings; a command does
     output = sys.stdout
     try:
-        code = program()(sys.argv[1:] or ["--help"], standalone_mode=False)
+        code = program()(sys.argv[1:], standalone_mode=False)
         if code == STOPPED:
             _end_at_once_on_interrupt()
         sys.stdout.flush()

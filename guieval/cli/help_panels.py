@@ -14,7 +14,7 @@ OWN = {
 }
 """Options that are not settings of a run, by panel."""
 
-COMMANDS = ("run", "rollout", "mix")
+COMMANDS = ("run", "study rollout", "study mix")
 
 
 def panels() -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ Name = TypeVar("Name", bound=str)
 
 Data: TypeAlias = Annotated[Path | None, RUN.fields["data"].mark()]
 Subset: TypeAlias = Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")]
-SampleSet: TypeAlias = Annotated[str | None, typer.Option(help="Only the steps of this set, see `guieval sample-sets`.")]
+SampleSet: TypeAlias = Annotated[str | None, typer.Option(help="Only the steps of this set, see `guieval data sample-sets`.")]
 Thinking: TypeAlias = Annotated[bool | None, RUN.fields["thinking"].mark()]
 Adapter: TypeAlias = Annotated[str | None, RUN.fields["adapter"].mark()]
 Scaffold: TypeAlias = Annotated[str | None, RUN.fields["scaffold"].mark()]

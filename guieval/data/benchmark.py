@@ -2,8 +2,8 @@
 
 A loader reads one published data format. It lists its episodes cheaply (:meth:`ABCBenchmark.index`) and loads them one at
 a time (:meth:`ABCBenchmark.load`), so that memory does not grow with the benchmark. Screenshots stay on disk. A release that
-cannot be read in place (packed records, embedded screenshots) is a :class:`Release`, which ``guieval prepare`` converts into
-a folder of our own format (:mod:`guieval.data.episodes.read`); any loader of that data set reads it.
+cannot be read in place (packed records, embedded screenshots) is a :class:`Release`, which ``guieval data prepare`` converts
+into a folder of our own format (:mod:`guieval.data.episodes.read`); any loader of that data set reads it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class _Reader(ABC):
 
 
 class Release(_Reader):
-    """An authors' release as ``guieval prepare`` reads it: a stream of episodes, in parts that can be skipped once done."""
+    """An authors' release as ``guieval data prepare`` reads it: episodes in parts that can be skipped once done."""
 
     episodes_expected: int | None = None
     """Number of episodes, for the progress bar (read after ``parts``); ``None`` if it is not known in advance."""
@@ -164,7 +164,7 @@ class ABCBenchmark(Listing[Episode]):
     paper: ClassVar[str] = ""
     """The paper that describes the data, e.g. ``arXiv 2406.03679``."""
     published: ClassVar[tuple[PublishedCount, ...]] = ()
-    """The expected counts; `guieval doctor` and `guieval prepare` compare the data with them."""
+    """The expected counts; `guieval doctor` and `guieval data prepare` compare the data with them."""
     setting: ClassVar[Setting] = "high"
     """The instruction that the model gets: the goal, the step's own instruction too, or a description of a target."""
 
@@ -194,7 +194,7 @@ class ABCBenchmark(Listing[Episode]):
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
         """Write a few synthetic episodes into ``folder`` in the authors' exact format, with screenshots.
 
-        The conformance suite loads them. Writers use :mod:`guieval.testing.phone`.
+        The conformance suite loads them. Writers use :mod:`guieval.playground.phone`.
         """
         raise NotImplementedError(f"benchmark {cls.name!r} writes no example of its format")
 
@@ -203,7 +203,7 @@ class ABCBenchmark(Listing[Episode]):
         """The error for a folder of the wrong format; ``lacks`` completes "the folder X holds no ..."."""
         return UsageError(
             f"the folder {str(root)!r} holds no {lacks}; {cls.title} comes from {cls.source}; "
-            f"to convert a release in another folder, run `guieval prepare {cls.name} --source RELEASE --out DIR`"
+            f"to convert a release in another folder, run `guieval data prepare {cls.name} --source RELEASE --out DIR`"
         )
 
     def __iter__(self) -> Iterator[Episode]:

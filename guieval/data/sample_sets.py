@@ -161,7 +161,7 @@ def get_sample_set(name: str) -> SampleSet:
     else:
         path = sample_sets_folder() / f"{name}.json"
         if name not in (known := list_sample_sets()):
-            raise UsageError(f"unknown sample set {name!r}{nearest(name, known)}; `guieval sample-sets` lists them")
+            raise UsageError(f"unknown sample set {name!r}{nearest(name, known)}; `guieval data sample-sets` lists them")
     try:
         sample_set = SampleSet.model_validate_json(read_bytes(path))
     except OSError as error:
@@ -275,7 +275,7 @@ class _Named:
         if ref.length == length:
             raise self._error(
                 f"counts a finish step at the end of its episodes, but in {self._data} episode {name!r} has "
-                f"{ref.length} steps and none: the data must be prepared with finish steps, as `guieval prepare` does"
+                f"{ref.length} steps and none: the data must be prepared with finish steps, as `guieval data prepare` does"
             )
         wrong = [other for other in self._set.ids if self._by_id[other].length not in self._lengths(other)]
         raise self._error(

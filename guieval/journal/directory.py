@@ -32,6 +32,8 @@ from guieval.journal.lines import write_line
 from guieval.journal.run_files import Manifest
 from guieval.steps import Plan, Record, ReferenceTypes
 
+SHARDS = "shards"
+"""Folder of a cluster run's parts, until they are merged into its journal."""
 SCHEMA = 3
 """Version of the run directories that this version writes; 2 adds checksums to plain journals, 3 groups of settings and records
 of tasks. From 3 on, later versions only gain fields (:mod:`guieval.journal.schemas`)."""

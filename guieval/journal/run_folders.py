@@ -33,7 +33,9 @@ def one_run(directory: Path) -> Path:
     if not directory.exists():
         raise UsageError(f"the run directory {str(directory)!r} does not exist")
     if directory.is_file():
-        raise UsageError(f"{str(directory)!r} is a file, not a run: `guieval import {directory} --out RUN` makes one of it")
+        raise UsageError(
+            f"{str(directory)!r} is a file, not a run: `guieval data import {directory} --out RUN` makes one of it"
+        )
     if is_run(directory):
         return directory
     below = runs_below(directory)
@@ -79,21 +81,6 @@ def pooled_parts(directory: Path) -> tuple[Path, ...]:
                 raise UsageError(f"{str(directory)!r} cannot be pooled: {named} share the episode {key}")
             known[key] = part
     return parts
-
-
-def part_over(directory: Path, benchmark: str) -> Path:
-    """The run or rollout below a folder that is over a benchmark: the one to use with it of a study of several.
-
-    A run or rollout is returned as it is. Raises :class:`UsageError` if none or several are over it.
-    """
-    if is_run(directory) or is_rollout(directory) or not directory.is_dir():
-        return directory
-    parts = [*rollouts_below(directory), *runs_below(directory)]
-    found = [part for part in parts if RunFolder(rounds_of(part)[0]).manifest.config.data.bench == benchmark]
-    if len(found) != 1:
-        several = f"{len(found)} runs" if found else "no run"
-        raise UsageError(f"{str(directory)!r} holds {several} over {benchmark!r}; name one run or rollout")
-    return found[0]
 
 
 def open_folder(directory: Path) -> RunFolder:

@@ -1,6 +1,6 @@
 """The one base of all model adapters: what a family states, what it must define, and what it may change.
 
-A family is a table of calls, a coordinate frame and prompts; ``guieval new-adapter`` writes a whole one in forty lines.
+A family is a table of calls, a coordinate frame and prompts; ``guieval dev new-adapter`` writes a whole one in forty lines.
 All else is optional: options of a checkpoint, the size of screenshots, thoughts that are given to the model, the past as turns.
 """
 
@@ -187,7 +187,7 @@ class ABCModel(ABC):
 
     @property
     def disputed_frames(self) -> Sequence[Frame]:
-        """The frames that other public sources give for this checkpoint: further candidates of ``guieval audit``."""
+        """The frames that other public sources give for this checkpoint: further candidates of ``guieval dev audit``."""
         return tuple(SCALES.values()) if isinstance(self.options, DisputedScale) else ()
 
     @property

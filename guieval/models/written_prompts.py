@@ -1,6 +1,6 @@
 """Requests to a model for inspection: written out with placeholders for images, and a fingerprint of an adapter's.
 
-The golden files of the tests, ``guieval prompt`` and ``guieval models NAME`` all write requests out in this one form. The
+The golden files of the tests, ``guieval dev prompt`` and ``guieval models NAME`` all write requests out in this one form. The
 fingerprint shows a resumed run that its prompts have changed; it does not cover what an adapter does with a reply.
 """
 

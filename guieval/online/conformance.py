@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from guieval.actions import Click, Point, Stop, Wait
+from guieval.conformance.finding import Finding, run_check
 from guieval.data.screenshots import picture
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.steps import Score
-from guieval.testing.conformance.finding import Finding, run_check
 
 TASKS = 3
 """How many tasks are begun: the first, the middle and the last one."""

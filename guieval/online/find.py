@@ -1,4 +1,4 @@
-"""Finds environments by name: modules of :data:`PACKAGES`, and entry points in the group ``guieval.environments``."""
+"""Finds environments by name: modules of packages that wings offer, and entry points in ``guieval.environments``."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from guieval.data.plugin_options import check_options, option_names
 from guieval.errors import UsageError, nearest
 from guieval.online.contract import ABCEnvironment
 from guieval.registry import entry_value, list_benchmarks, module_names, plugin_classes
+from guieval.wings import offers
 
 GROUP = "guieval.environments"
-PACKAGES = ("guieval.online", "guieval.online.pages", "guieval.online.servers")
 
 
 @cache
 def environments() -> dict[str, type[ABCEnvironment]]:
     """All environment classes by registered name, in name order."""
     classes: dict[str, type[ABCEnvironment]] = {}
-    for package in PACKAGES:
+    for package in offers("environments").values():
         for name in module_names(package):
             for item in plugin_classes(importlib.import_module(f"{package}.{name}"), ABCEnvironment):
                 classes[item.name] = item

@@ -55,7 +55,7 @@ def record_every(run: Path, records: Iterable[TaskRecord], out: Path) -> Recorde
     """Write every repetition of the tasks of a run that has steps, whatever it came to, as an episode of the folder ``out``.
 
     The references are the model's own actions, so the set says nothing about success: it is for questions about the model's
-    thoughts (UI-S1, appendix G.2). Its responses are in :data:`RESPONSES`, which ``guieval import`` makes a run of. Steps
+    thoughts (UI-S1, appendix G.2). Its responses are in :data:`RESPONSES`, which ``guieval data import`` makes a run of. Steps
     without an action, or with several, are left out. Raises as :func:`record`.
     """
     if out.exists():

@@ -11,7 +11,7 @@ A file lists models and benchmarks, each as a name or as settings of a run, and 
 
 A benchmark may have ``modes`` of its own, e.g. ``{bench: androidworld, modes: [online]}``.
 
-With ``train`` (:mod:`guieval.running.trainings`) the final weights of each of its trainings are a model too.
+With ``train`` (:mod:`guieval.training.trainings`) the final weights of each of its trainings are a model too.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from guieval.journal import is_run
 from guieval.running.config import override, override_settings, read_settings, settings_file, update, update_by_options
 from guieval.running.defaults import Defaults, refuse_idle_seed
 from guieval.running.repeats import announce_greedy, repeats_of
-from guieval.running.trainings import PlannedTraining, Trainings, planned_trainings, trained
 from guieval.settings import RunConfig, placed
+from guieval.training.trainings import PlannedTraining, Trainings, planned_trainings, trained
 
 Settings = dict[str, Any]
 
@@ -128,7 +128,7 @@ def planned(
 def staged(runs: Sequence[PlannedRun], note: Callable[[str], None]) -> Iterator[list[tuple[RunConfig, Path]]]:
     """The runs of a campaign in groups, in order: those of models, and then those of each training once it is finished.
 
-    ``note`` is given a line when a training begins and ends. Raises as :func:`guieval.running.trainings.trained` does.
+    ``note`` is given a line when a training begins and ends. Raises as :func:`guieval.training.trainings.trained` does.
     """
     for _, own in groupby(runs, key=lambda run: None if run.training is None else run.training.name):
         group = list(own)

@@ -10,15 +10,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 from guieval.data.overlays import describe_overlay
 from guieval.engines.vllm.server import VLLMServer, signals_as_interrupt
 from guieval.errors import GuievalError
 from guieval.journal import is_run
+from guieval.journal.directory import SHARDS
 from guieval.metrics import Summary
 from guieval.metrics.of_run import Metrics, in_words
-from guieval.running.cluster import Cluster, absorb_shards, has_shards
 from guieval.running.costs import Spent
 from guieval.running.engine_choice import open_server
 from guieval.running.kinds import RunKind, kind_of
@@ -30,8 +30,23 @@ from guieval.running.resume.trust import remember
 from guieval.running.runner.runner import Runner
 from guieval.running.telemetry import Telemetry
 from guieval.settings import RunConfig
+from guieval.wings import offered
 
 _LOG = logging.getLogger(__name__)
+
+
+class AnyCluster(Protocol):
+    """A run on several machines (:mod:`guieval.cluster`), with the methods of a :class:`Runner`."""
+
+    broken_off: RunOutcome | None
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: Any) -> None: ...
+
+    def execute(self, run: ResolvedRun, directory: Path, **callbacks: Any) -> RunOutcome: ...
+
+    def stop(self) -> None: ...
 
 
 class Job(NamedTuple):
@@ -213,7 +228,7 @@ class Executor:
     def __init__(self, config: RunConfig, display: Display, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
         self._servers = Servers(display)
-        self._cluster = Cluster(config) if config.cluster.kind == "ray" else None
+        self._cluster: AnyCluster | None = offered("running", "cluster")(config) if config.cluster.kind == "ray" else None
         self._open = ExitStack()
         self._running: Runner | None = None
         self._stop_asked = threading.Event()
@@ -237,11 +252,11 @@ class Executor:
         Raises what the run raises, after the result where the run had come to something.
         """
         run, directory = job
-        if has_shards(directory):  # of a cluster run that was killed
-            absorb_shards(run, directory)
+        if (directory / SHARDS).is_dir():  # of a cluster run that was killed
+            offered("running", "shards")(run, directory)
         if self._cluster is None and run.server is not None and Runner(run, directory).left():  # else loaded for nothing
             self._servers.use(run.server)
-        working: Runner | Cluster | None = self._cluster
+        working: Runner | AnyCluster | None = self._cluster
         try:
             with self._telemetry.following(run, directory) as callbacks:
                 if self._cluster is not None:

@@ -88,7 +88,7 @@ def write_rollout(directory: Path, config: RunConfig, rounds: Sequence[Round]) -
         raise UsageError(f"the rollout directory {str(directory)!r} cannot be made: {error.strerror}") from None
     if there is not None:
         raise UsageError(
-            f"{str(directory)!r} already holds {there!r}; `guieval rollout --resume {directory}` goes on with a rollout, "
+            f"{str(directory)!r} already holds {there!r}; `guieval study rollout --resume {directory}` goes on with a rollout, "
             "or give another --out"
         )
     values = {

@@ -1,4 +1,4 @@
-"""Sends the screens of a benchmark of single steps to an engine, each as its file is: what ``guieval audit-engine`` measures.
+"""Sends the screens of single steps to an engine, each as its file is: what ``guieval dev audit-engine`` measures.
 
 A run turns and decodes a screenshot before it is sent. Here a file that is turned by its EXIF orientation is sent as such, so
 that the server has to turn it.

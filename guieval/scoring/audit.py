@@ -33,7 +33,7 @@ class Audit:
 
 
 def audit(source: AnyPath, *, adapter: AnyPath | None = None) -> tuple[Audit, ...]:
-    """Test a model's points under every coordinate frame and axis order against the targets, as ``guieval audit`` does.
+    """Test a model's points under every coordinate frame and axis order against the targets, as ``guieval dev audit`` does.
 
     ``source`` is a run or a folder of runs, ``adapter`` the family or file that reads their raw responses (default: the
     run's). Raises :class:`guieval.errors.UsageError` for whatever the command refuses.

@@ -71,7 +71,7 @@ class Model(Group):
     )
     scaffold: Text | None = setting(
         None,
-        "prompt, history, sampling ...: a name (`guieval scaffolds`) or a YAML file; default: the model's own",
+        "prompt, history, sampling ...: a name (`guieval dev scaffolds`) or a YAML file; default: the model's own",
         FLAG,
         PUBLIC,
     )
@@ -94,7 +94,7 @@ class Data(Group):
         None, "split to run, or all; when not given, test where the data has one, else all", FLAG, PUBLIC
     )
     subset: Texts = setting((), "run these subsets only", FLAG, PUBLIC)
-    sample_set: Text | None = setting(None, "run only the steps of this named set (`guieval sample-sets`)", FLAG, PUBLIC)
+    sample_set: Text | None = setting(None, "run only the steps of this named set (`guieval data sample-sets`)", FLAG, PUBLIC)
     episodes: File | None = setting(None, "file that lists the episodes, or the steps, to run", RUNTIME, FLAG)
     limit: int | None = setting(None, "run a seeded sample of this many whole episodes", FLAG, PUBLIC, ge=1)
     seed: int = setting(0, "seed of that sample", FLAG, PUBLIC, ge=0)

@@ -5,6 +5,5 @@ connects them to TRL's trainers. :mod:`.config` reads ``configs/training/*.yaml`
 extra ``train``. Rows are made by the same adapters, and replies read by the same function, as in an evaluation.
 """
 
-from guieval.training.config import GRPOTraining, OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig, read_config
-
-__all__ = ["GRPOTraining", "OnlineTraining", "SFTTraining", "SemiOnlineTraining", "TrainingConfig", "read_config"]
+OFFERS: dict[str, dict[str, str]] = {}
+"""What is found by name (:mod:`guieval.wings`)."""

@@ -223,7 +223,7 @@ def _thought_share(parts: Parts, tasks: Sequence[StepTaskModel], thoughts: Mappi
     if without:
         _LOG.warning(
             "%s of %s references have no thought, so the model learns to answer without one: write them with "
-            "`guieval thoughts` and set 'thoughts'",
+            "`guieval study thoughts` and set 'thoughts'",
             f"{without:,}",
             f"{len(tasks):,}",
         )

@@ -17,7 +17,7 @@ from typing import Any
 from guieval.data.files import read_text
 from guieval.errors import UsageError
 from guieval.journal import write_atomically
-from guieval.running.trainings import CHECKPOINT, COMPLETE, checkpoints
+from guieval.training.trainings import CHECKPOINT, COMPLETE, checkpoints
 
 
 def last_checkpoint(out: Path) -> tuple[int, Path]:

@@ -127,7 +127,7 @@ class ThoughtServer(Settings):
     max_attempts: int = Field(5, ge=1, description="tries for each thought")
     patience: float = Field(300.0, ge=0, allow_inf_nan=False, description="seconds to wait for a server that is away")
     sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
-        default_factory=dict, description="request parameters (`guieval help-config sampling`)"
+        default_factory=dict, description="request parameters (`guieval dev help-config sampling`)"
     )
 
 
@@ -168,7 +168,7 @@ class Evaluation(Settings):
     at_start: bool = Field(True, description="whether the weights are evaluated before the first step")
     sidecar: bool = Field(
         False,
-        description="leave it to `guieval evaluate-training OUT`, which evaluates checkpoints in a process of its own",
+        description="leave it to `guieval train evaluate OUT`, which evaluates checkpoints in a process of its own",
     )
     mode: str | None = Field(None, description="mode of the evaluation; sop when not given, and online in kind online")
     split: str | None = Field(None, description="split, or all; test where the data has one, when not given")
@@ -219,7 +219,7 @@ class DataSettings(Settings):
     split: str | None = Field(None, description="split, or all; test where the data has one, when not given")
     subset: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
     sample_set: str | None = Field(
-        None, min_length=1, description="train on the steps of this set: a name (`guieval sample-sets`), or a .json file"
+        None, min_length=1, description="train on the steps of this set: a name (`guieval data sample-sets`), or a .json file"
     )
     episodes: str | None = Field(None, description="file that lists the episodes, or the steps, to train on")
     limit: int | None = Field(None, ge=1, description="number of episodes in a seeded sample")
@@ -371,7 +371,7 @@ class SFTTraining(TrainingConfig):
 
     history: Literal["reference", "none"] = Field("reference", description="history in the prompt")
     thoughts: str | None = Field(
-        None, description='JSONL file of {"step", "thought"} lines (`guieval thoughts`): the thoughts of the references'
+        None, description='JSONL file of {"step", "thought"} lines (`guieval study thoughts`): the thoughts of the references'
     )
     journal: str | None = Field(
         None, description="run directory: its exact replies are the completions, thoughts kept, and its prompts the prompts"

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from guieval.errors import GuievalError, UsageError, one_line
-from guieval.running.trainings import checkpoints
 from guieval.training.checkpoints import is_first
+from guieval.training.trainings import checkpoints
 
 _FULL = re.compile(
     r"no space left on device|os error 28|disk quota exceeded|StreamWriter|write failed|unexpected pos \d+|iostream error",

@@ -173,7 +173,7 @@ class RewardWatch:
             warned[REWARD] = (
                 f"reward and exact match diverge: since the first {window} checks the reward went from {reward[0]:.2f} to "
                 f"{reward[1]:.2f} of its highest, exact match under {self._named} from {exact[0]:.2f} to {exact[1]:.2f}; "
-                "`guieval probe-reward` shows what else earns this reward"
+                "`guieval train probe-reward` shows what else earns this reward"
             )
         for sign in SIGNS:
             before, now = change(f"{PREFIX}{sign.name}")

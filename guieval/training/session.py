@@ -19,7 +19,6 @@ from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.journal import refuse_nested, write_atomically
-from guieval.running.trainings import FINAL, HOURS, checkpoints
 from guieval.training.building import Parts
 from guieval.training.checkpoints import (
     completion_callback,
@@ -36,6 +35,7 @@ from guieval.training.guard import require_extra
 from guieval.training.planning import check_memory
 from guieval.training.reward_watch import watch_callback
 from guieval.training.sharding import sharding_callback
+from guieval.training.trainings import FINAL, HOURS, checkpoints
 from guieval.training.weights import load_weights, merge_adapter
 
 SETTINGS = "training.yaml"
@@ -84,7 +84,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
         if isinstance(config, OnlineTraining):
             stack.callback(parts.stage.close)
         if trainer.args.use_cpu and hasattr(getattr(parts.weights.model, "model", None), "visual"):
-            from guieval.training.tiny.speed import fast_on_cpu, frozen_vision_once
+            from guieval.training.speed import fast_on_cpu, frozen_vision_once
 
             stack.enter_context(fast_on_cpu(parts.weights.model))
             if trainer.accelerator.distributed_type not in ("FSDP", "DEEPSPEED"):

@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from guieval.analysis.training_curves import EVALUATIONS, SETTINGS, evaluations
 from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.journal import write_atomically
 from guieval.running.api import run
-from guieval.running.trainings import COMPLETE, FINAL, checkpoints
 from guieval.settings import Online
+from guieval.studies.training_curves import EVALUATIONS, SETTINGS, evaluations
 from guieval.training.config import Evaluation, TrainingConfig, parse_config
 from guieval.training.evaluation import metrics_of, run_config
+from guieval.training.trainings import COMPLETE, FINAL, checkpoints
 
 SECONDS = 30.0
 """Between two looks for new checkpoints."""

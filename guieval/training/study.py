@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from guieval.errors import UsageError
-from guieval.running.trainings import PlannedTraining
 from guieval.training.config import RewardSettings, TrainingConfig, parse_config
 from guieval.training.session import refuse_another
+from guieval.training.trainings import PlannedTraining
 
 
 def check_trainings(trainings: Sequence[PlannedTraining]) -> list[TrainingConfig]:

@@ -2,7 +2,7 @@
 
 TRL makes the public methods of :class:`ToolEnvironment` the tools of a model whose chat template has tool calls: the answer of
 a tool is the next screenshot, and the reward is the judge's at the end. ``openenv`` with ``url`` acts through a server
-(``guieval serve-environment``). ``guieval train online`` needs no tool calls: it trains every model that guieval can read.
+(``guieval dev serve-environment``). ``guieval train online`` needs no tool calls: it trains every model that guieval can read.
 """
 
 from __future__ import annotations

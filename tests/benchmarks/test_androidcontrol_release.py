@@ -26,9 +26,9 @@ from guieval.data.benchmark import Release, ReleasedEpisode
 from guieval.data.doctor.counts import Counts, compare
 from guieval.data.episodes.prepare import prepare
 from guieval.errors import DataError, UsageError
+from guieval.playground.phone import PhoneEpisode, encode
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode, EpisodeKey
-from guieval.testing.phone import PhoneEpisode, encode
 from tests.rows import every_row
 
 SCREEN = (100, 200)
@@ -535,7 +535,7 @@ def test_lists_that_do_not_fit_are_reported(tmp_path: Path, splits: object, prob
 
 
 def test_the_loader_sends_the_release_to_prepare(folder: Path) -> None:
-    told = r"as its authors release it.*`guieval prepare androidcontrol-low --source .* --out DIR`"
+    told = r"as its authors release it.*`guieval data prepare androidcontrol-low --source .* --out DIR`"
     with pytest.raises(UsageError, match=told):
         load_benchmark("androidcontrol-low", folder)
 

@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 from guieval.actions import ActionSpace, Box, Boxes, Click, Point, Stop, Type, Wait
+from guieval.conformance import check_benchmark, check_benchmarks
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
-from guieval.testing.conformance import check_benchmark, check_benchmarks
 from tests.rows import every_row
 
 VARIANTS = {"aitz-low", "androidcontrol-curated-low", "gui-odyssey-low", "hypertrack-low", "osworld-g-refined"}
@@ -24,7 +24,7 @@ VARIANTS = {"aitz-low", "androidcontrol-curated-low", "gui-odyssey-low", "hypert
 
 @every_row("name", lambda: sorted(benchmarks().keys() - VARIANTS))
 def test_every_benchmark_conforms(name: str, tmp_path: Path) -> None:
-    """Every format with a tenth of the damage that ``guieval check`` does."""
+    """Every format with a tenth of the damage that ``guieval dev check`` does."""
     assert [str(finding) for finding in check_benchmark(benchmarks()[name], tmp_path, most_damages=20)] == []
 
 
@@ -245,5 +245,5 @@ def test_another_folder_is_refused(tmp_path: Path, name: str, expected: str, str
         if stray is not None:
             (root / stray).parent.mkdir(parents=True, exist_ok=True)
             (root / stray).write_text("[]")
-        with pytest.raises(UsageError, match=rf"{expected}.*guieval prepare {name}"):
+        with pytest.raises(UsageError, match=rf"{expected}.*guieval data prepare {name}"):
             load_benchmark(name, root).index()

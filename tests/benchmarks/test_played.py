@@ -14,9 +14,9 @@ from guieval.benchmarks._examples.aitz import write_aitz
 
 from guieval.actions import Box, Click, LongPress, Scroll
 from guieval.data.screenshots import read_screenshot
+from guieval.playground.phone import PhoneEpisode, PhoneStep, generate_episode
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import StepTaskModel
-from guieval.testing.phone import PhoneEpisode, PhoneStep, generate_episode
 from tests.rows import every_row
 
 CLICKED = frozenset({"CLICK", "STOP"})

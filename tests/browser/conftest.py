@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from guieval.connectors.pages.browser import find_chromium
 from guieval.errors import UsageError
-from guieval.online.pages.browser import find_chromium
 from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:

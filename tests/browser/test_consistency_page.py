@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from guieval.actions import Action, Stop
-from guieval.analysis.consistency.judging import Consistency, Failure, Finding, Judge, Majority, Trace
-from guieval.analysis.decisions.clustering import ClusterSettings
-from guieval.reports.pages.consistency import consistency_page
+from guieval.studies.consistency.judging import Consistency, Failure, Finding, Judge, Majority, Trace
+from guieval.studies.consistency.page import consistency_page
+from guieval.studies.decisions.clustering import ClusterSettings
 from tests.browser.conftest import assert_accessible, opened
 from tests.browser.test_viewer import HOSTILE
 from tests.reports.viewer.made_run import at, task
@@ -38,7 +38,7 @@ def test_the_page_is_accessible_and_fits_a_phone(chromium: Browser, tmp_path: Pa
     judges = tuple(Judge(tmp_path, f"judge-{number}-{'x' * 40}", 4, 32, 0, 0) for number in range(3))
     found = Consistency(tmp_path, "a model", "guievalkit", ClusterSettings(), judges, traces, 0, 0)
     file = tmp_path / "page.html"
-    file.write_text(consistency_page(found, tmp_path, 2), encoding="utf-8")
+    file.write_text(consistency_page(found, {traces[0].task.benchmark: tmp_path}, 2), encoding="utf-8")
     for one in opened(chromium, bypass_csp=True):
         one.page.goto(file.as_uri())
         assert str(tmp_path) not in one.page.content()

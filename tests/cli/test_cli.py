@@ -11,9 +11,9 @@ import pytest
 from guieval.cli.models.new_adapter import adapter_source
 from guieval.journal import STEPS, Journal, RunFolder
 from guieval.online.find import environments
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import list_benchmarks
 from guieval.scoring.score import evaluate_run
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL, SMALL, centre, command, reference
 from tests.command_line import CommandLine
 from tests.rows import every_row
@@ -76,15 +76,15 @@ def test_no_marks_of_docstrings_are_printed(guieval: CommandLine, name: str) -> 
 
 
 def test_plug_ins_are_checked_by_name_and_a_broken_import_is_one_sentence(tmp_path: Path, guieval: CommandLine) -> None:
-    done = guieval("check", "ui-r1", "ocr-baseline", "qwen3_vl")
+    done = guieval("dev", "check", "ui-r1", "ocr-baseline", "qwen3_vl")
     assert done.code == 0 and done.err == ""
     named = ("benchmark ui-r1", "model ocr-baseline", "adapter qwen3_vl")
     assert done.out.split("\n")[:3] == [f"{name}: conforms" for name in named]
-    assert "did you mean 'qwen3_vl'?" in guieval.sentence("check", "qwen3_vll")
+    assert "did you mean 'qwen3_vl'?" in guieval.sentence("dev", "check", "qwen3_vll")
     mute = tmp_path / "mute.py"
     silent = "    def render(self, task, action, thought=None, conclusion=None):\n        return ''\n"
     mute.write_text(f"{adapter_source('mute')}\n{silent}")
-    done = guieval("check", mute)
+    done = guieval("dev", "check", mute)
     assert done.code == 1 and "round trip:" in done.out and "in all: " in done.out
     broken = tmp_path / "broken.py"
     broken.write_text("import nothing_of_this_name")
@@ -113,7 +113,7 @@ def test_a_fault_in_an_adapter_names_its_line_and_stops_the_run_with_all_answers
         verdicts = evaluate_run(out).summary.verdicts
         assert verdicts.infrastructure_failure == 0
         if not more:
-            assert verdicts.measured == 0 and fault in guieval("check", mine).out
+            assert verdicts.measured == 0 and fault in guieval("dev", "check", mine).out
             assert all(each.sample.raw_response == answer for each in RunFolder(out).records if not each.task.step_index)
             mine.write_text(whole)
             assert guieval("run", "--resume", out, "--adapter", mine, "--accept-changes").code == 0
@@ -127,7 +127,7 @@ def test_a_second_writer_gets_an_error_that_names_the_holder(tmp_path: Path, dem
 
 
 def test_options_reach_the_mock_server_and_mistakes_name_them(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each setting does, and how a server runs and ends, is tested in tests/testing/test_mock_server.py."""
+    """What each setting does, and how a server runs and ends, is tested in tests/playground/test_mock_server.py."""
     served: list[MockSettings] = []
     monkeypatch.setenv("MOCK_KEY", "mock-key")
     monkeypatch.setattr("guieval.cli.running.mock_server.serve", served.append)
@@ -139,7 +139,7 @@ def test_options_reach_the_mock_server_and_mistakes_name_them(guieval: CommandLi
         "--first-fault 503 --first-fault html --faults-after 1": {"first_faults": ("503", "html"), "faults_after": 1},
         "--slots 3": {"concurrency": 3},
     }
-    assert all(guieval("mock-server", *options.split()).code == 0 for options in settings)
+    assert all(guieval("dev", "mock-server", *options.split()).code == 0 for options in settings)
     assert served == [MockSettings.model_validate({"port": 8000, **given}) for given in settings.values()]
     for words, printed in (
         (("--slots", "0"), "--slots is 0"),
@@ -148,4 +148,4 @@ def test_options_reach_the_mock_server_and_mistakes_name_them(guieval: CommandLi
         (("--api-key-env", "NO_SUCH_KEY"), "--api-key-env is 'NO_SUCH_KEY'"),
         (("--longest-body", "0"), "--longest-body is 0"),
     ):
-        assert printed in guieval.sentence("mock-server", *words)
+        assert printed in guieval.sentence("dev", "mock-server", *words)

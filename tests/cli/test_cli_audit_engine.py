@@ -1,4 +1,4 @@
-"""`guieval audit-engine` finds a server that sees other pictures: by its counts, by clicks, and by earlier answers."""
+"""`guieval dev audit-engine` finds a server that sees other pictures: by its counts, by clicks, and by earlier answers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine, Done
 
 MODEL = "qwen2.5-vl-7b"
@@ -25,7 +25,7 @@ def audited(tmp_path: Path, guieval: CommandLine) -> Audited:
         chosen = MockSettings.model_validate({"policy": "reference", "model": model, "sees": sees, **settings})
         data = ("--set", f"data={tmp_path}", "--set", "bench_options.episodes=45")
         with MockServer(chosen, benchmark=load_benchmark("demo-screens", tmp_path)) as server:
-            return guieval("audit-engine", model, "--base-url", server.base_url, *data, *more)
+            return guieval("dev", "audit-engine", model, "--base-url", server.base_url, *data, *more)
 
     return audit
 

@@ -44,34 +44,34 @@ def test_mistakes_of_compare_are_one_sentence(tmp_path: Path, guieval: CommandLi
 
 
 def test_published_tables_and_csv_files_are_correlated(guieval: CommandLine, tmp_path: Path) -> None:
-    done = guieval("correlate", "--table", "guievalkit-table-20", "--x", "offline-exact", "--y", "androidworld")
+    done = guieval("study", "correlate", "--table", "guievalkit-table-20", "--x", "offline-exact", "--y", "androidworld")
     assert done.code == 0
     assert "source: GUIEvalKit, Table 20" in done.out and "note: The printed R² are those of straight lines" in done.out
     for message in ("GUI-Owl-32B", "0.6571", "0.4821", "only 6 points", "exact, of all orders of 6"):
         assert message in done.out
     file = tmp_path / "points.csv"
     file.write_text("model,static,live\na,1,10\nb,2,20\nc,,15\nd,3,31\ne,4,-\n", encoding="utf-8")
-    done = guieval("correlate", file, "--x", "static", "--y", "live")
+    done = guieval("study", "correlate", file, "--x", "static", "--y", "live")
     assert done.code == 0
     assert "Over 3 models" in done.out and "1.0000  p = 0.3333" in done.out
-    found = json.loads(guieval("correlate", file, "--x", "static", "--y", "live", "--json").out)
+    found = json.loads(guieval("study", "correlate", file, "--x", "static", "--y", "live", "--json").out)
     assert (found["n"], found["rank"]["rho"], len(found["points"])) == (3, 1.0, 3)
     # a very small p is not shown as 0
     file.write_text("a,b\n" + "".join(f"{each},{each}\n" for each in range(12)), encoding="utf-8")
-    assert "1.0000  p < 0.0001, Student's t" in guieval("correlate", file, "--x", "a", "--y", "b").out
+    assert "1.0000  p < 0.0001, Student's t" in guieval("study", "correlate", file, "--x", "a", "--y", "b").out
 
 
 def test_several_columns_are_compared_as_predictors(tmp_path: Path, guieval: CommandLine) -> None:
     file = tmp_path / "models.csv"
     rows = [f"m{number},{number},{(7 * number) % 11},{number * number}" for number in range(1, 11)]
     file.write_text("\n".join(["model,good,poor,live", *rows, "m11,3,,9"]), encoding="utf-8")
-    done = guieval("correlate", file, "--x", "good", "--x", "poor", "--y", "live")
+    done = guieval("study", "correlate", file, "--x", "good", "--x", "poor", "--y", "live")
     assert "How each predicts live, over 10 models" in done.out and "good - poor" in done.out
     assert "1 model left out, because a metric is missing" in done.out
-    found = json.loads(guieval("correlate", file, "--x", "good", "--x", "poor", "--y", "live", "--json").out)
+    found = json.loads(guieval("study", "correlate", file, "--x", "good", "--x", "poor", "--y", "live", "--json").out)
     good, poor = (found["predictors"][name]["Spearman"]["value"] for name in ("good", "poor"))
     assert good == 1 and abs(poor) < 0.5
-    assert "given twice" in guieval.sentence("correlate", file, "--x", "good", "--x", "good", "--y", "live")
+    assert "given twice" in guieval.sentence("study", "correlate", file, "--x", "good", "--x", "good", "--y", "live")
 
 
 def online(folder: Path, *rows: str) -> tuple[str | Path, ...]:
@@ -85,11 +85,13 @@ def test_runs_are_correlated_with_a_csv_file_of_their_models(tmp_path: Path, gui
     for name, missed in (("x", 1), ("y", 4), ("z", 9)):
         made_run(tmp_path / "runs" / name, [(each, 0) for each in EPISODES[:missed]], rewrite=named(name))
     figure = json.loads(guieval("leaderboard", tmp_path / "runs", "--format", "json").out)["columns"][0]["metric"]
-    asked = ("correlate", tmp_path / "runs", "--x", figure)
+    asked = ("study", "correlate", tmp_path / "runs", "--x", figure)
     done = guieval(*asked, *online(tmp_path, "x,30", "y,20", "z,5"))
     assert done.code == 0, done.err
     assert "z (offline)" in done.out and "R², line " in done.out
-    wrong = guieval.sentence("correlate", tmp_path / "runs", "--x", figure[:-1], *online(tmp_path, "x,30", "y,20", "z,5"))
+    wrong = guieval.sentence(
+        "study", "correlate", tmp_path / "runs", "--x", figure[:-1], *online(tmp_path, "x,30", "y,20", "z,5")
+    )
     assert "did you mean" in wrong
     assert "need --online" in guieval.sentence(*asked, "--y", "AW")
     twice = guieval.sentence(*asked, *online(tmp_path, "x,30", "y,20", "x,10"))
@@ -103,12 +105,12 @@ def test_unlike_runs_and_several_of_one_model_are_not_correlated(tmp_path: Path,
     board = guieval("leaderboard", tmp_path / "runs", "--format", "csv").out
     figure = next(csv.DictReader(board.splitlines()))["metric"]
     asked = ("--x", figure, *online(tmp_path, "x,30", "y,20"))
-    assert "several modes (offline, soeval)" in guieval.sentence("correlate", tmp_path / "runs", *asked)
+    assert "several modes (offline, soeval)" in guieval.sentence("study", "correlate", tmp_path / "runs", *asked)
     made_run(tmp_path / "z", episodes=EPISODES[:3], rewrite=named("y"))
-    assert "stands in 2 columns" in guieval.sentence("correlate", tmp_path / "runs" / "x", tmp_path / "z", *asked)
+    assert "stands in 2 columns" in guieval.sentence("study", "correlate", tmp_path / "runs" / "x", tmp_path / "z", *asked)
     for name in ("x", "y"):
         made_run(tmp_path / "twice" / name, episodes=EPISODES[:2], rewrite=named("x"))
-    twice = ("correlate", tmp_path / "twice", "--x", "Action Acc", "--protocol", "aitw-original")
+    twice = ("study", "correlate", tmp_path / "twice", "--x", "Action Acc", "--protocol", "aitw-original")
     assert "the model 'x' has several runs" in guieval.sentence(*twice, *online(tmp_path, "x,30"))
 
 
@@ -127,7 +129,7 @@ def test_unlike_runs_and_several_of_one_model_are_not_correlated(tmp_path: Path,
     ],
 )
 def test_mistakes_of_correlate_are_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], message: str) -> None:
-    assert message in guieval.sentence("correlate", *arguments)
+    assert message in guieval.sentence("study", "correlate", *arguments)
 
 
 @every_row(
@@ -143,7 +145,7 @@ def test_mistakes_of_correlate_are_one_sentence(guieval: CommandLine, arguments:
 def test_csv_files_that_cannot_be_correlated_say_why(tmp_path: Path, guieval: CommandLine, text: str, message: str) -> None:
     file = tmp_path / "points.csv"
     file.write_text(text, encoding="utf-8")
-    assert message in guieval.sentence("correlate", file, "--x", "a", "--y", "b")
+    assert message in guieval.sentence("study", "correlate", file, "--x", "a", "--y", "b")
 
 
 HARD = EPISODES[:4]
@@ -160,7 +162,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def told(guieval: CommandLine, *asked: Any) -> dict[str, Any]:
-    return dict(json.loads(guieval("power", *asked, "--json").out))
+    return dict(json.loads(guieval("study", "power", *asked, "--json").out))
 
 
 def test_hard_episodes_and_one_run_are_no_difference_given_values_are(runs: tuple[Path, Path], guieval: CommandLine) -> None:
@@ -169,13 +171,13 @@ def test_hard_episodes_and_one_run_are_no_difference_given_values_are(runs: tupl
     assert (found["steps"], found["episodes"], found["icc_is"]) == (48, 12, "measured")
     assert found["icc"] == pytest.approx(0.022, abs=0.001)
     assert found["disagreement"] == pytest.approx(8 / 48) and found["disagreement_is"] == "measured"
-    assert "icc of the difference within episodes 0.02 (measured)" in guieval("power", *runs).out
+    assert "icc of the difference within episodes 0.02 (measured)" in guieval("study", "power", *runs).out
     assert found == told(guieval, *runs[::-1])
     found = told(guieval, runs[0])
     assert (found["icc"], found["icc_is"], found["disagreement"], found["disagreement_is"]) == (0.1, "assumed", 0.2, "assumed")
     assert found == told(guieval, "--steps", 48, "--episodes", 12)
-    out = guieval("power", runs[0]).out
-    assert "one model alone is right on 20 % of the steps (assumed)" in out and "guieval power RUN OTHER" in out
+    out = guieval("study", "power", runs[0]).out
+    assert "one model alone is right on 20 % of the steps (assumed)" in out and "guieval study power RUN OTHER" in out
     given = told(guieval, *runs, "--icc", 0.3, "--disagreement", 0.5)
     assert (given["icc"], given["icc_is"], given["disagreement"]) == (0.3, "given", 0.5)
 
@@ -185,6 +187,6 @@ def test_few_episodes_show_less_and_unlike_runs_nothing(guieval: CommandLine, ru
     few, many = (told(guieval, "--steps", 200, "--episodes", episodes, "--icc", 0)["smallest"] for episodes in (10, 200))
     assert few > 1.1 * many
     short = made_run(tmp_path / "short", episodes=EPISODES[:6])
-    assert "cannot be compared: the steps differ" in guieval.sentence("power", runs[0], short)
-    assert "there is no difference" in guieval.sentence("power", runs[0], runs[0])
-    assert "give a run, or two, or --steps" in guieval.sentence("power")
+    assert "cannot be compared: the steps differ" in guieval.sentence("study", "power", runs[0], short)
+    assert "there is no difference" in guieval.sentence("study", "power", runs[0], runs[0])
+    assert "give a run, or two, or --steps" in guieval.sentence("study", "power")

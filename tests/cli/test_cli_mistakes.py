@@ -15,8 +15,8 @@ import pytest
 
 from guieval.cli.running.perform import perform
 from guieval.journal import EPISODES, MANIFEST, METRICS, STEPS, RunFolder
+from guieval.playground.mock_server import MockServer
 from guieval.settings import RunConfig
-from guieval.testing.mock_server import MockServer
 from tests.cli.demo_runs import BASELINE, MODEL, SERVED, SMALL, centre, command
 from tests.command_line import CommandLine
 from tests.outage import hold
@@ -32,12 +32,12 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
 @every_row(
     ("arguments", "message"),
     [
-        (("rnu",), "Did you mean 'run'"),
+        (("rnu",), "did you mean `guieval run`?"),
         (("--nope",), "No such option: --nope"),
         (("run", "extra"), "unexpected extra argument"),
         (("run", "--limt", "3"), "--limit"),
         (("run", "--limit", "abc"), "'--limit': expected a whole number, got 'abc'"),
-        (("rollout", *BASELINE[1:], "--seed", "3"), "there is no --limit; the rounds' seeds are --seeds A,B"),
+        (("study", "rollout", *BASELINE[1:], "--seed", "3"), "there is no --limit; the rounds' seeds are --seeds A,B"),
         (("run", "--limit"), "'--limit' requires an argument"),
         (("run", "--resume"), "'--resume' requires an argument"),
         ((*BASELINE, "--out", ""), "'--out': a path must not be empty"),
@@ -62,14 +62,17 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
         (("score", LONG), "File name too long"),
         (("run", "--config", "{tmp}"), "Is a directory"),
         (("score", "{tmp}"), "is not a run directory"),
-        (("import", "{tmp}", "--format", "kairos", "--out", "{tmp}/x/run"), "is a folder, and the format 'kairos' is of files"),
-        (("score", __file__), "is a file, not a run: `guieval import"),
-        (("import", __file__, "--out", "{tmp}/x/run"), "line 1: is not JSON"),
+        (
+            ("data", "import", "{tmp}", "--format", "kairos", "--out", "{tmp}/x/run"),
+            "is a folder, and the format 'kairos' is of files",
+        ),
+        (("score", __file__), "is a file, not a run: `guieval data import"),
+        (("data", "import", __file__, "--out", "{tmp}/x/run"), "line 1: is not JSON"),
         ((*SERVED, "--api-key-env", "sk-secret-0123456789"), "not a key"),
         (SERVED[:-2], "add --base-url URL"),
         ((*SERVED, "--data", "{tmp}/demo", "--out", "{tmp}/run", "--max-attempts", "1", *SMALL), "127.0.0.1:9"),
         ((*SERVED, "--model", "ui-tars-7"), "--model is given 2 times, the last as 'ui-tars-7', and takes one value"),
-        (("check", "ui-tars-7"), "did you mean 'ui-tars-7b'?"),
+        (("dev", "check", "ui-tars-7"), "did you mean 'ui-tars-7b'?"),
         (("run", "--model", MODEL, "--bench", "android-control"), "did you mean 'androidcontrol'?"),
         ((*BASELINE, "--mode", "so-eval"), "did you mean 'soeval'?"),
         ((*BASELINE, "--protocol", "ui-s1-so", "--limit", "1"), "did you mean 'ui-s1-sop'?"),
@@ -117,7 +120,7 @@ def test_a_mistake_is_one_sentence(
 def test_an_odd_prediction_is_one_sentence(guieval: CommandLine, tmp_path: Path, demo: Path, line: str, message: str) -> None:
     file = tmp_path / "predictions.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + line.encode() + b"\r\n\r\n")
-    assert message in guieval.sentence("import", file, "--bench", "demo", "--data", demo, "--out", tmp_path / "run")
+    assert message in guieval.sentence("data", "import", file, "--bench", "demo", "--data", demo, "--out", tmp_path / "run")
 
 
 @pytest.fixture(scope="module")

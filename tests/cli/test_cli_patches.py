@@ -8,9 +8,9 @@ from typing import Any
 
 from guieval.journal import METRICS, RunFolder
 from guieval.models.patch_thoughts import HINT, thought_prompt
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
 from guieval.steps import StepRecord
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.outage import outage
 

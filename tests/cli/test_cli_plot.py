@@ -12,9 +12,9 @@ import pytest
 
 from guieval.journal import METRICS
 from guieval.journal.lines import json_line
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.scoring.matrix import protocols_for
 from guieval.settings import RunConfig
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.scripted import opened_run
 

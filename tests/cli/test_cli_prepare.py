@@ -1,4 +1,4 @@
-"""``guieval prepare`` and ``guieval export`` as users meet them."""
+"""``guieval data prepare`` and ``guieval data export`` as users meet them."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def release(tmp_path: Path) -> Path:
 
 def test_prepare_states_what_it_made_and_what_to_run_next(release: Path, tmp_path: Path, guieval: CommandLine) -> None:
     out = tmp_path / "my out"
-    done = guieval("prepare", "episodes", "--source", release, "--out", out)
+    done = guieval("data", "prepare", "episodes", "--source", release, "--out", out)
     assert done.code == 0 and done.err.startswith("progress: preparing episodes: 100 %, 3 of 3 episodes, ")
     result = json.loads((out / "prepared.json").read_text())
     first, *_, digest, command = done.out.splitlines()
     assert first == f"episodes prepared in {out}: 3 episodes, {result['steps']} steps"
     assert digest == f"  sha256 of episodes.jsonl: {result['sha256']}"
     assert command == f"next: guieval run --model NAME --bench episodes --data '{out}'"
-    again = guieval("prepare", "episodes", "--source", release, "--out", out)
+    again = guieval("data", "prepare", "episodes", "--source", release, "--out", out)
     assert again.out.splitlines()[0] == f"{first}, all of them prepared before"
     assert guieval("doctor", "episodes", "--data", out).code == 0
 
 
 def test_a_part_is_reported_as_a_part(shared_data: Path, tmp_path: Path, guieval: CommandLine) -> None:
     arguments = ("--source", shared_data / "screenspot", "--out", tmp_path / "out", "--without-screenshots", "--limit", "7")
-    done = guieval("prepare", "screenspot", *arguments)
+    done = guieval("data", "prepare", "screenspot", *arguments)
     assert done.code == 0
     assert done.out.splitlines()[-1] == f"next: guieval doctor screenspot --data {tmp_path / 'out'}"
     assert "screenspot prepared in" in done.out
@@ -75,18 +75,18 @@ def test_a_part_is_reported_as_a_part(shared_data: Path, tmp_path: Path, guieval
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], sentence: str, release: Path, tmp_path: Path, guieval: CommandLine) -> None:
-    assert sentence in guieval.sentence("prepare", *arguments, "--source", release, "--out", tmp_path / "out")
+    assert sentence in guieval.sentence("data", "prepare", *arguments, "--source", release, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_damage_is_named_with_what_can_be_done(release: Path, tmp_path: Path, guieval: CommandLine) -> None:
     file = release / "episodes.jsonl"
     file.write_text(file.read_text().replace('"episode_id": "1"', '"episode": "1"'))
-    done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "out")
+    done = guieval("data", "prepare", "episodes", "--source", release, "--out", tmp_path / "out")
     assert done.code == 2
     assert done.err.startswith(f"guieval: {file}, line 2, field episode: is not known (did you mean 'episode_id'?)")
     assert "repair the release, or add --skip-damaged, and give the command again" in done.err
-    done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "out", "--skip-damaged")
+    done = guieval("data", "prepare", "episodes", "--source", release, "--out", tmp_path / "out", "--skip-damaged")
     assert done.code == 0
     assert "2 episodes" in done.out
     assert f"  damaged and left out: 1 (all in prepared.json)\n    {file}, line 2" in done.out
@@ -94,10 +94,10 @@ def test_damage_is_named_with_what_can_be_done(release: Path, tmp_path: Path, gu
 
 def test_a_missing_screenshot_is_named_with_what_can_be_done(release: Path, tmp_path: Path, guieval: CommandLine) -> None:
     (release / "screenshots" / "1_0.png").unlink()
-    done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "out")
+    done = guieval("data", "prepare", "episodes", "--source", release, "--out", tmp_path / "out")
     assert done.code == 2
     assert "screenshots/1_0.png' does not exist; --without-screenshots prepares the annotations alone" in done.err
-    done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "alone", "--without-screenshots")
+    done = guieval("data", "prepare", "episodes", "--source", release, "--out", tmp_path / "alone", "--without-screenshots")
     assert done.code == 0
 
 
@@ -109,7 +109,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path, guiev
     step = {"screenshot": "a.png", "action": {"type": "WAIT"}}
     lines = (json.dumps({"episode_id": str(number), "instruction": "", "steps": [step]}) for number in range(many))
     (release / "episodes.jsonl").write_text("\n".join(lines))
-    words = ["prepare", "episodes", "--source", str(release), "--out", str(out)]
+    words = ["data", "prepare", "episodes", "--source", str(release), "--out", str(out)]
     file = out / "episodes.jsonl"
     with started([*signalled(signal.SIGINT, "a.png", many), *words], stderr=subprocess.PIPE) as child:
         _, result = child.communicate(timeout=PATIENCE)
@@ -117,7 +117,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path, guiev
     assert child.returncode == 130
     assert stopped is not None, result
     assert 0 < int(stopped.group(1).replace(",", "")) < many
-    done = guieval("prepare", "episodes", "--source", release, "--out", out)
+    done = guieval("data", "prepare", "episodes", "--source", release, "--out", out)
     assert (done.code, done.out.split(": ")[1].split(" ")[0]) == (0, f"{many:,}")
     assert [json.loads(line)["episode_id"] for line in file.read_text().splitlines()] == [str(each) for each in range(many)]
 
@@ -129,7 +129,7 @@ def test_a_kill_in_the_middle_of_packed_records_loses_and_doubles_nothing(tmp_pa
     write_release(tmp_path / "release", {name: phones[name % 3] for name in range(24 * (1 + KILLS // 5))}, shards=3)
 
     def command(out: Path) -> list[str]:
-        return ["prepare", "androidcontrol", "--source", str(tmp_path / "release"), "--out", str(out)]
+        return ["data", "prepare", "androidcontrol", "--source", str(tmp_path / "release"), "--out", str(out)]
 
     def files(out: Path) -> dict[str, bytes]:
         return {str(each.relative_to(out)): each.read_bytes() for each in out.rglob("*") if each.is_file()}
@@ -150,15 +150,15 @@ def test_a_kill_in_the_middle_of_packed_records_loses_and_doubles_nothing(tmp_pa
 
 def test_export_writes_what_the_episodes_benchmark_reads(release: Path, tmp_path: Path, guieval: CommandLine) -> None:
     out = tmp_path / "all.jsonl"
-    done = guieval("export", "episodes", "--data", release, "--out", out, "--limit", "2")
+    done = guieval("data", "export", "episodes", "--data", release, "--out", out, "--limit", "2")
     assert done.code == 0
     first, command = done.out.splitlines()
     assert first.startswith(f"{out}: 2 episodes, ")
     assert command == f"next: guieval run --model NAME --bench episodes --data {release} --set bench_options.file={out}"
-    done = guieval("export", "episodes", "--data", release, "--out", out)
+    done = guieval("data", "export", "episodes", "--data", release, "--out", out)
     assert (done.code, done.err) == (2, f"guieval: the file {str(out)!r} exists already; give another --out, or delete it\n")
     # on the screenshots that it was exported from
     out = tmp_path / "whole.jsonl"
-    assert guieval("export", "episodes", "--data", release, "--out", out).code == 0
-    done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "out", "--set", f"file={out}")
+    assert guieval("data", "export", "episodes", "--data", release, "--out", out).code == 0
+    done = guieval("data", "prepare", "episodes", "--source", release, "--out", tmp_path / "out", "--set", f"file={out}")
     assert done.code == 0 and done.err.startswith("progress: preparing episodes: 100 %, 3 of 3 episodes, ")

@@ -1,4 +1,4 @@
-"""``guieval prompt`` and ``guieval models``: what would be sent, before anything is."""
+"""``guieval dev prompt`` and ``guieval models``: what would be sent, before anything is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def episode(demo: Path) -> Episode:
 
 def prompt(demo: Path, episode: Episode, *more: str | Path, model: str = MODEL) -> tuple[str | Path, ...]:
     name = episode.key.episode_id
-    return ("prompt", "--model", model, "--bench", "demo", "--data", demo, "--episode", name, *SETTINGS, *more)
+    return ("dev", "prompt", "--model", model, "--bench", "demo", "--data", demo, "--episode", name, *SETTINGS, *more)
 
 
 def test_a_prompt_is_printed_whole(demo: Path, episode: Episode, guieval: CommandLine) -> None:

@@ -67,7 +67,7 @@ def test_every_command_takes_all_runs_and_compare_pairs_the_modes(guieval: Comma
     assert done.code == 0 and len(json.loads(done.out)["numbers"]) == 2
     done = guieval("leaderboard", modes, "--format", "json")
     assert done.code == 0 and len(json.loads(done.out)["rows"]) == 2 and LEFT_OUT in done.err
-    done = guieval("audit", modes, "--json")
+    done = guieval("dev", "audit", modes, "--json")
     assert done.code == 0 and LEFT_OUT in done.err
     assert [Path(each["directory"]).name for each in json.loads(done.out)["runs"]] == ["offline", "sop"]
 
@@ -94,11 +94,11 @@ def test_a_run_without_any_answer_is_named_and_left_out(guieval: CommandLine, tm
     board = json.loads(guieval("leaderboard", runs, "--format", "json").out)
     assert len(board["rows"]) == 1 and sum("is left out" in note for note in board["notes"]) == 2
     assert "never' is left out" in guieval("leaderboard", runs).out
-    done = guieval("decisions", runs)
+    done = guieval("study", "decisions", runs)
     assert done.code == 0 and done.err.count("is left out: no step of it was answered") == 2 and "failed" not in done.out
     silent = (runs / "failed", runs / "never")
     assert "no step of these runs was answered" in guieval.sentence("leaderboard", *silent)
-    for command in (("plot", "actions", *silent, "--out", tmp_path / "q.svg"), ("decisions", *silent)):
+    for command in (("plot", "actions", *silent, "--out", tmp_path / "q.svg"), ("study", "decisions", *silent)):
         assert "no step of these runs was answered" in guieval(*command).err
 
 
@@ -131,10 +131,10 @@ def test_a_resume_names_the_manifest_that_is_damaged_and_touches_nothing(
 @every_row(
     ("command", "instead"),
     [
-        (("audit", "{run}"), "audit a run of the model with --mode offline"),
-        (("select", "{run}"), "select from runs with --mode offline"),
-        (("consistency", "{run}", "--judges", "{run}"), "judge a run of the model with --mode offline"),
-        (("decisions", "{run}"), "`guieval rollout`"),
+        (("dev", "audit", "{run}"), "audit a run of the model with --mode offline"),
+        (("study", "select", "{run}"), "select from runs with --mode offline"),
+        (("study", "consistency", "{run}", "--judges", "{run}"), "judge a run of the model with --mode offline"),
+        (("study", "decisions", "{run}"), "`guieval study rollout`"),
         (("plot", "actions", "{run}", "--out", "{run}.pdf"), "`guieval report RUN`"),
     ],
 )
@@ -149,7 +149,7 @@ def test_the_offline_runs_beside_an_online_one_are_taken(tmp_path: Path, guieval
     agent = ("--adapter", tmp_path / "scripted.py", "--set", "engine=local", "--set", "bench_options.episodes=8")
     offline = guieval("run", "--model", "scripted", *agent, "--bench", "demo", "--limit", "1", "--out", tmp_path / "both" / "a")
     assert offline.code == 0, offline.err
-    done = guieval("audit", tmp_path / "both", "--adapter", tmp_path / "scripted.py")
+    done = guieval("dev", "audit", tmp_path / "both", "--adapter", tmp_path / "scripted.py")
     assert "online' is left out: it is not over steps" in done.err and done.out.count("finding:") == 1
 
 
@@ -159,5 +159,5 @@ def test_a_leaderboard_has_no_coverage_for_an_online_run_and_a_rollout_is_none(t
     assert "coverage" not in ended
     rows = csv.DictReader(guieval("leaderboard", run, "--format", "csv").out.splitlines())
     assert {row["coverage"] for row in rows} == {""}
-    done = guieval("rollout", "--model", "ocr-baseline", "--bench", "demo", "--mode", "online", "--limit", "1")
+    done = guieval("study", "rollout", "--model", "ocr-baseline", "--bench", "demo", "--mode", "online", "--limit", "1")
     assert done.code == 2 and "`guieval run --mode online --samples N`" in done.err

@@ -16,8 +16,7 @@ from guieval.scoring.matrix import protocols_for
 from guieval.steps import StepTaskModel
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
-from tests.made_runs import key, record, step, write_run
-from tests.reports.exchange.predictions.files import (
+from tests.exchange.predictions.files import (
     agentcpm_row,
     atlas_row,
     guicourse_row,
@@ -26,6 +25,7 @@ from tests.reports.exchange.predictions.files import (
     sspro_row,
     write_lines,
 )
+from tests.made_runs import key, record, step, write_run
 from tests.rows import every_row
 
 TARGET = Click(point=Point(500, 500))
@@ -151,7 +151,7 @@ def test_files_that_hold_their_steps_become_runs_by_themselves(
     file, run = write_lines(tmp_path / "rows.jsonl", rows), tmp_path / "run"
     for number, options in enumerate(((), ("--format", format), ("--bench", benchmark))):
         made = tmp_path / f"run{number}"
-        guieval("import", file, "--out", made, *options)
+        guieval("data", "import", file, "--out", made, *options)
         done = guieval("score", made, "--protocol", "guievalkit-intended")
         assert done.code == 0 and f"note: imported from rows.jsonl, format {format}\n" in done.err
         assert f"data:     the {len(rows)} steps of {benchmark} that rows.jsonl holds" in done.out
@@ -183,8 +183,8 @@ def test_a_file_that_answers_a_part_prints_bounds_or_the_answered_part_alone(gui
         rows.append(sspro_row(middle, img_path=task.screenshot, prompt_to_evaluate=task.instruction, bbox=corners))
     file, whole, part = tmp_path / "results.json", tmp_path / "whole", tmp_path / "part"
     file.write_text(json.dumps({"details": rows, "metrics": {}}))
-    assert "add --data, the benchmark's data folder" in guieval.sentence("import", file, "--out", whole)
-    made = guieval("import", file, "--data", data, "--out", whole, "--name", "clicker").out
+    assert "add --data, the benchmark's data folder" in guieval.sentence("data", "import", file, "--out", whole)
+    made = guieval("data", "import", file, "--data", data, "--out", whole, "--name", "clicker").out
     assert f"2 of {len(steps)} steps have an answer" in made and f"missing: {len(steps) - 2}" in made
     done = guieval("score", whole)
     least, told = f"{200 / len(steps):.2f}%", " ".join(done.out.split())
@@ -192,7 +192,7 @@ def test_a_file_that_answers_a_part_prints_bounds_or_the_answered_part_alone(gui
     assert f"exact match {least} of {len(steps)} ({len(steps) - 2} missing)" in told
     assert f"They count as wrong: exact match is at least {least} and at most 100.00%" in told
     assert "over the 2 answered steps it is 100.00%." in told
-    guieval("import", file, "--data", data, "--answered-only", "--out", part, "--name", "clicker")
+    guieval("data", "import", file, "--data", data, "--answered-only", "--out", part, "--name", "clicker")
     for command in (("score", part), ("score", part, "--protocol", "all"), ("leaderboard", part, "--format", "md")):
         shown = " ".join(guieval(*command).out.split())
         assert "answered only" in shown and "missing)" not in shown, command
@@ -208,7 +208,7 @@ def test_damaged_rows_of_a_file_with_its_own_steps_are_missing(guieval: CommandL
     size = {"img_size": [1000, 1000]}
     rows = [sspro_row([200, 300], id="a", **size), sspro_row([200], id="b", **size), sspro_row([9, 9], id="c", **size)]
     run = tmp_path / "run"
-    guieval("import", write_lines(tmp_path / "rows.jsonl", rows), "--skip-damaged", "--out", run)
+    guieval("data", "import", write_lines(tmp_path / "rows.jsonl", rows), "--skip-damaged", "--out", run)
     alone = guieval("score", run)
     assert alone.code == 0 and "1 damaged rows are left out" in alone.err
     assert re.search(r"\nexact match +50\.00% of 2 \(1 missing\) ", alone.out)
@@ -223,7 +223,7 @@ def test_our_own_file_may_be_packed(guieval: CommandLine, tmp_path: Path) -> Non
     own = {"subset": "", "episode_id": task.episode_id, "step_index": 0, "action": None}
     file = tmp_path / "own.jsonl.gz"
     file.write_bytes(gzip.compress(json.dumps(own).encode() + b"\n"))
-    command = ("import", file, "--bench", "screenspot-pro", "--data", data, "--out", tmp_path / "run")
+    command = ("data", "import", file, "--bench", "screenspot-pro", "--data", data, "--out", tmp_path / "run")
     assert "unparseable: 1" in guieval(*command).out
     file.write_bytes(file.read_bytes()[:-9])
     assert "cannot be unpacked as gzip" in guieval.sentence(*command[:-1], tmp_path / "other")
@@ -235,9 +235,9 @@ def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks(g
     x, y = (part * side / 1000 for part, side in zip(task.action.point, task.screenshot_size, strict=True))
     changed = {"img_path": task.screenshot, "prompt_to_evaluate": task.instruction, "bbox": [0, 0, 1, 1]}
     file, run = write_lines(tmp_path / "rows.jsonl", [sspro_row([x, y], **changed)]), tmp_path / "run"
-    told = guieval.sentence("import", file, "--data", data, "--out", run)
+    told = guieval.sentence("data", "import", file, "--data", data, "--out", run)
     assert f"1 of 1 rows state another target than the benchmark: {task.episode_id} (bbox [0, 0, 1, 1])" in told
-    guieval("import", file, "--data", data, "--anyway", "--out", run)
+    guieval("data", "import", file, "--data", data, "--anyway", "--out", run)
     done = guieval("score", run)
     named = f"{task.episode_id} (bbox [0, 0, 1, 1])"
     assert f"1 rows state another box than the benchmark, whose own label decides: {named}" in done.err
@@ -267,14 +267,14 @@ def test_what_cannot_be_scored_is_one_sentence(guieval: CommandLine, tmp_path: P
         ((tmp_path / "none",), "does not exist"),
     ]
     for number, (arguments, message) in enumerate(cases):
-        assert message in guieval.sentence("import", *arguments, "--out", tmp_path / f"run{number}"), arguments
+        assert message in guieval.sentence("data", "import", *arguments, "--out", tmp_path / f"run{number}"), arguments
     damaged = write_lines(tmp_path / "damaged.jsonl", [kairos_row(0, TAP, TAP), kairos_row(1, TAP, "nothing")])
-    assert "line 2, field teacher_action" in guieval.sentence("import", damaged, "--out", tmp_path / "d")
-    assert guieval("import", mixed, "--bench", "cagui", "--out", tmp_path / "cagui").code == 0
-    guieval("import", mixed, "--bench", "aitz", "--out", tmp_path / "aitz")
+    assert "line 2, field teacher_action" in guieval.sentence("data", "import", damaged, "--out", tmp_path / "d")
+    assert guieval("data", "import", mixed, "--bench", "cagui", "--out", tmp_path / "cagui").code == 0
+    guieval("data", "import", mixed, "--bench", "aitz", "--out", tmp_path / "aitz")
     assert "data:     the only episode of subset general" in guieval("score", tmp_path / "aitz", "--subset", "general").out
     run = tmp_path / "kairos"
-    guieval("import", file, "--out", run)
+    guieval("data", "import", file, "--out", run)
     assert "note: screens are taken to be 1080 x 2400 pixels" in guieval("score", run).err
     overlay = write_lines(tmp_path / "overlay.jsonl", [{"episode_id": "x", "step_index": 0, "targets": [[0, 0, 1, 1]]}])
     assert "0 of the 1 steps that the overlay adds to are recorded" in guieval("score", run, "--overlay", overlay).err
@@ -352,8 +352,8 @@ def answered(folder: Path, scale: int) -> Path:
 @pytest.mark.parametrize(("scale", "best", "other"), [(1000, "0-1000", "0-999"), (999, "0-999", "0-1000")])
 def test_responses_of_a_file_show_their_frame(scale: int, best: str, other: str, tmp_path: Path, guieval: CommandLine) -> None:
     file, run = answered(tmp_path, scale), tmp_path / "run"
-    guieval("import", file, "--bench", "episodes", "--data", tmp_path, "--model", "minicpm-gui", "--out", run)
-    done = guieval("audit", run, "--json")
+    guieval("data", "import", file, "--bench", "episodes", "--data", tmp_path, "--model", "minicpm-gui", "--out", run)
+    done = guieval("dev", "audit", run, "--json")
     assert done.code == (0 if best == "0-1000" else 1)
     found = hits(done.out)
     assert found[best] == 60 and found[other] < 30
@@ -364,7 +364,7 @@ def test_mai_uis_grounding_responses_fit_both_scales(shared_data: Path, tmp_path
     if not file.is_file():
         pytest.skip(f"no {file}")
     labels, run = shared_data / "screenspot_pro_format_annotations", tmp_path / "run"
-    guieval("import", file, "--bench", "screenspot-v2", "--data", labels, "--out", run)
-    assert "was imported without an adapter that reads its responses: add --adapter" in guieval.sentence("audit", run)
-    found = hits(guieval("audit", run, "--adapter", "mai_ui", "--json").out)
+    guieval("data", "import", file, "--bench", "screenspot-v2", "--data", labels, "--out", run)
+    assert "was imported without an adapter that reads its responses: add --adapter" in guieval.sentence("dev", "audit", run)
+    found = hits(guieval("dev", "audit", run, "--adapter", "mai_ui", "--json").out)
     assert found["0-1000"] == found["0-999"] == 1188 and found["pixels"] == 34

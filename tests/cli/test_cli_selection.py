@@ -141,7 +141,7 @@ def test_predictions_are_scored_over_a_set_with_options_and_an_overlay(
     rows = [{"episode_id": task.episode_id, "step_index": task.step_index, "response": text} for task, text in answers]
     predictions = tmp_path / "predictions.jsonl"
     predictions.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    common = ("import", predictions, "--bench", "demo", "--data", demo, *SMALL, "--model", MODEL, "--out")
+    common = ("data", "import", predictions, "--bench", "demo", "--data", demo, *SMALL, "--model", MODEL, "--out")
     assert f"{len(rows)} of {len(rows)} steps have an answer" in guieval(*common, tmp_path / "all").out
     name = next(iter(lengths))
     file = write_set(tmp_path, {name: lengths[name]})
@@ -177,16 +177,16 @@ def test_damaged_episodes_are_told_or_left_out(guieval: CommandLine, recorded: P
 
 
 def test_the_sets_are_listed_shown_and_checked(guieval: CommandLine, shared_data: Path, demo: Path) -> None:
-    listed = guieval("sample-sets")
+    listed = guieval("data", "sample-sets")
     assert "ac-osatlas-7708" in listed.out and "7,708" in listed.out and "hypertrack-idd-2843" in listed.out
-    only = guieval("sample-sets", "--bench", "aitz").out
+    only = guieval("data", "sample-sets", "--bench", "aitz").out
     assert "aitz-general-1202" in only and "ac-test-8444" not in only
-    shown = guieval("sample-sets", "ac-valtest-finish-10814").out
+    shown = guieval("data", "sample-sets", "ac-valtest-finish-10814").out
     assert "137 validation episodes" in shown and "finish step" in shown
-    checked = guieval("sample-sets", "ac-test-8444", "--bench", "androidcontrol", "--data", shared_data / "ui_s1")
+    checked = guieval("data", "sample-sets", "ac-test-8444", "--bench", "androidcontrol", "--data", shared_data / "ui_s1")
     assert checked.code == 0 and "fills it: 1,543 episodes, 8,444 steps" in checked.out
     assert "CLICK 5,074" in checked.out
-    assert "did you mean 'screenspot'" in guieval.sentence("sample-sets", "--bench", "screensport")
-    assert "add --bench" in guieval.sentence("sample-sets", "ac-test-8444", "--data", demo)
-    assert "the name of the set" in guieval.sentence("sample-sets", "--bench", "androidcontrol", "--data", demo)
-    assert "add --bench" in guieval.sentence("sample-sets", "ac-test-8444", "--set", "screen_size=1")
+    assert "did you mean 'screenspot'" in guieval.sentence("data", "sample-sets", "--bench", "screensport")
+    assert "add --bench" in guieval.sentence("data", "sample-sets", "ac-test-8444", "--data", demo)
+    assert "the name of the set" in guieval.sentence("data", "sample-sets", "--bench", "androidcontrol", "--data", demo)
+    assert "add --bench" in guieval.sentence("data", "sample-sets", "ac-test-8444", "--set", "screen_size=1")

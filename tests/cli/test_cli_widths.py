@@ -13,8 +13,8 @@ from rich.cells import cell_len
 
 from guieval.actions import Click, Point
 from guieval.cli.tables import LEFT_OUT
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
 
@@ -30,14 +30,14 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "leaderboard": ("leaderboard", "{run}", "{other}", "--protocol", "all", "--format", "text"),
     "leaderboard of a long name": ("leaderboard", "{hostile}", "--format", "text"),
     "references": ("leaderboard", "--list-references"),
-    "correlate": ("correlate", "--table", "guievalkit-table-20", "--x", "offline-exact", "--y", "androidworld"),
-    "decisions": ("decisions", "{samples}", "--sensitivity"),
-    "audit": ("audit", "{run}"),
+    "correlate": ("study", "correlate", "--table", "guievalkit-table-20", "--x", "offline-exact", "--y", "androidworld"),
+    "decisions": ("study", "decisions", "{samples}", "--sensitivity"),
+    "audit": ("dev", "audit", "{run}"),
     "audit of a long name": ("score", "{hostile}"),
-    "probe-reward": ("probe-reward", "ui-s1", "--bench", "demo", "--data", "{data}", "--limit", "10"),
+    "probe-reward": ("train", "probe-reward", "ui-s1", "--bench", "demo", "--data", "{data}", "--limit", "10"),
     "doctor": ("doctor", "demo", "--data", "{data}", "--set", "episodes=4", "--set", "seed=3"),
-    "fit-scaling": ("fit-scaling", "{scaling}"),
-    "sample-sets": ("sample-sets",),
+    "fit-scaling": ("study", "fit-scaling", "{scaling}"),
+    "sample-sets": ("data", "sample-sets"),
     "models": ("models",),
     "benchmarks": ("benchmarks",),
     "protocols": ("protocols",),
@@ -126,10 +126,10 @@ def test_json_stands_alone_on_standard_output(name: str, made: dict[str, Path], 
 def test_sweeps(
     made: dict[str, Path], served: Served, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    sweep = ("mix", "--artifacts", made["run"], "--pair", "0:1", "--pair", "1:0", "--means", "2")
+    sweep = ("study", "mix", "--artifacts", made["run"], "--pair", "0:1", "--pair", "1:0", "--means", "2")
     commands: dict[str, tuple[str | Path, ...]] = {
         "run": ("run", "--mode", "offline", "--mode", "sop"),
-        "rollout": ("rollout", "--rounds", "2", "--samples", "2", "--set", "sampling.temperature=1.0"),
+        "rollout": ("study", "rollout", "--rounds", "2", "--samples", "2", "--set", "sampling.temperature=1.0"),
         "mix": sweep,
     }
     with served() as server:

@@ -20,11 +20,36 @@ from guieval.settings.sampling import SamplingSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
+FORMER = {
+    "data": "import export export-results push prepare download record sample-sets",
+    "study": "rollout mix decisions consistency correlate power select fit-scaling thoughts judge",
+    "train": "evaluate-training export-training probe-reward",
+    "dev": "audit audit-engine check new-adapter prompt mock-server serve-environment help-config scaffolds",
+}
+"""The commands that once were in no group."""
 
-@every_row("command", [None, *sorted(cli.COMMANDS)])
-def test_h_is_help_everywhere(guieval: CommandLine, command: str | None) -> None:
-    done = guieval(*filter(None, [command]), "-h")
-    assert done.code == 0 and "Usage: " in done.out and done.err == ""
+
+@every_row("command", ["", *cli.GROUPS, *sorted(cli.COMMANDS)])
+def test_h_is_help_everywhere(guieval: CommandLine, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = guieval(*command.split(), "-h")
+    assert done.code == 0 and f"{' '.join(['guieval', *command.split()])} [" in done.out and done.err == ""
+    assert max(map(len, done.out.splitlines())) <= 80
+    if not command or command in cli.GROUPS:
+        assert guieval(*command.split()).out == done.out
+        listed = re.findall(r"^│ ([a-z]\S+) ", done.out, re.MULTILINE)
+        below = [name.split()[-1] for name in cli.COMMANDS if name.split()[:-1] == command.split()]
+        assert listed == [*below, *([] if command else cli.GROUPS)]
+
+
+def test_an_old_name_or_a_wrong_one_is_one_sentence_with_the_right_one(guieval: CommandLine) -> None:
+    for group, old in ((group, old) for group, names in FORMER.items() for old in names.split()):
+        new = f"{group} {old.removesuffix('-training')}"
+        assert guieval.sentence(old, "--json") == f"guieval: there is no `guieval {old}`: it is `guieval {new}`\n"
+    for wrong, near in {"mixx": "study mix", "data mixx": "study mix", "scor": "score", "studdy mix": "study"}.items():
+        assert f"; did you mean `guieval {near}`?" in guieval.sentence(*wrong.split())
+    assert "it is `guieval run`" in guieval.sentence("study", "run")
+    assert "`guieval dev --help` lists them" in guieval.sentence("dev", "xyz")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -32,16 +57,16 @@ def test_every_option_of_a_command_is_in_a_panel(guieval: CommandLine, command: 
     placed = {name for names in panels().values() for name in names}
     assert {option.name for option in cli.load(command).params} <= placed
     monkeypatch.setenv("COLUMNS", "80")
-    shown = guieval(command, "--help").out
+    shown = guieval(*command.split(), "--help").out
     heads = [line.split("─ ")[1].split(" ─")[0] for line in shown.splitlines() if line.startswith("╭")]
     assert heads == ["Options", *(panel for panel in panels() if panel in heads)] and len(heads) > 4
     assert max(map(len, shown.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("command", ["audit", "check"])
+@pytest.mark.parametrize("command", ["dev audit", "dev check"])
 def test_paragraphs_of_a_help_text_fill_the_line(guieval: CommandLine, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = guieval(command, "--help").out.split("╭")[0]
+    shown = guieval(*command.split(), "--help").out.split("╭")[0]
     for paragraph in re.split(r"\n\s*\n", shown.strip()):
         lines = [line.strip() for line in paragraph.splitlines()]
         for line, after in pairwise(lines):
@@ -70,9 +95,10 @@ def test_the_shell_completes_commands_and_names(guieval: CommandLine, monkeypatc
         monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
         return guieval().out.split()
 
-    assert completed("guieval lead") == ["leaderboard"]
+    assert completed("guieval lead") == ["leaderboard"] and completed("guieval st") == ["step", "study"]
+    assert completed("guieval study m") == ["mix"]
     assert completed("guieval run --model ui-s1") == [name for name in list_models() if name.startswith("ui-s1")]
-    assert "screenspot-pro" in completed("guieval prepare screens")
+    assert "screenspot-pro" in completed("guieval data prepare screens")
     assert completed("guieval protocols ui-s1-reward") == ["ui-s1-reward-match", "ui-s1-reward"]
 
 
@@ -86,7 +112,7 @@ def test_completion_stays_out_of_options_and_there_is_a_version(guieval: Command
 
 
 def test_help_config_lists_every_setting_within_the_width(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = {each["setting"]: each for each in json.loads(guieval("help-config", "--json").out)["settings"]}
+    listed = {each["setting"]: each for each in json.loads(guieval("dev", "help-config", "--json").out)["settings"]}
     assert listed.keys() >= SETTINGS.keys()
     assert listed.keys() >= {f"sampling.{name}" for name in SamplingSettings.model_fields}
     assert listed.keys() >= {"mix.kappa", "vllm.start_timeout", "project", "resampling.top_k"}
@@ -94,12 +120,12 @@ def test_help_config_lists_every_setting_within_the_width(guieval: CommandLine, 
     assert listed["max_attempts"]["type"] == "whole number from 1 to 100" and listed["max_attempts"]["default"] == 5
     assert listed["sampling.top_p"]["type"] == "number above 0 to 1"
     assert listed["sampling.stop"]["type"] == "text or list of texts"
-    names = [each["setting"] for each in json.loads(guieval("help-config", "tracking", "--json").out)["settings"]]
+    names = [each["setting"] for each in json.loads(guieval("dev", "help-config", "tracking", "--json").out)["settings"]]
     assert names[:4] == ["track", "project", "name", "uri"]
-    assert "did you mean 'sampling'" in guieval.sentence("help-config", "samplin")
+    assert "did you mean 'sampling'" in guieval.sentence("dev", "help-config", "samplin")
     for width in (80, 120):
         monkeypatch.setenv("COLUMNS", str(width))
-        lines = guieval("help-config").out.splitlines()
+        lines = guieval("dev", "help-config").out.splitlines()
         assert max(map(len, lines)) <= width
         assert any(line.startswith("sampling.temperature ") and "number from 0" in line for line in lines)
 

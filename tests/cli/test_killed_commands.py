@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import guieval as package
+from guieval.exchange.exported import exported
+from guieval.exchange.formats import format_named
 from guieval.journal import LOCK
 from guieval.registry import benchmarks
-from guieval.reports.exchange.exported import exported
-from guieval.reports.exchange.formats import format_named
+from tests.exchange.predictions.files import agentcpm_row
 from tests.killed import kills, operations
 from tests.online.test_runs import settings, write_agent
-from tests.reports.exchange.predictions.files import agentcpm_row
 
 KILLS = int(os.environ.get("GUIEVAL_KILLS", "4"))
 """At how many moments each command is killed, alone and one after the other; 20 in ``make kills``."""
@@ -26,24 +26,24 @@ KILLS = int(os.environ.get("GUIEVAL_KILLS", "4"))
 
 def preparing(folder: Path) -> tuple[list[str | Path], str]:
     benchmarks()["episodes"].write_example(folder / "release", episodes=12)
-    return ["prepare", "episodes", "--source", folder / "release", "--out"], "prepared"
+    return ["data", "prepare", "episodes", "--source", folder / "release", "--out"], "prepared"
 
 
 def importing_answers(folder: Path) -> tuple[list[str | Path], str]:
     rows = [agentcpm_row({"POINT": [number, 2]}, episode_id=str(number)) for number in range(9)]
     (folder / "all.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return ["import", folder / "all.jsonl", "--out"], "imported"
+    return ["data", "import", folder / "all.jsonl", "--out"], "imported"
 
 
 def importing_trajectories(folder: Path) -> tuple[list[str | Path], str]:
     package.run(**settings(write_agent(folder)), out=folder / "run", progress=False)
     format_named("atif").write(exported(folder / "run"), folder / "atif", images=True)
-    return ["import", folder / "atif", "--out"], "run-again"
+    return ["data", "import", folder / "atif", "--out"], "run-again"
 
 
 def exporting(folder: Path) -> tuple[list[str | Path], str]:
     benchmarks()["episodes"].write_example(folder / "release", episodes=12)
-    return ["export", "episodes", "--data", folder / "release", "--out"], "episodes.jsonl"
+    return ["data", "export", "episodes", "--data", folder / "release", "--out"], "episodes.jsonl"
 
 
 @pytest.mark.ci

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import guieval
-from guieval.cli import COMMANDS
+from guieval.cli import place_of
 from guieval.running.keywords import RunSettings
 
 FUNCTIONS = {
-    name: name for name in ("run", "rollout", "mix", "campaign", "compare", "leaderboard", "plot", "audit", "power", "view")
+    command: command.split()[-1]
+    for command in (
+        *("run", "campaign", "compare", "leaderboard", "plot", "view"),
+        *("dev audit", "study rollout", "study mix", "study power"),
+    )
 }
 """The functions by their commands."""
 ONLY_PRINTING = {"json", "quiet", "dry_run", "pace", "list_references", "progress", "announce"}
@@ -36,8 +40,8 @@ def parts(annotation: Any) -> Iterator[Any]:
 
 def of_command(name: str) -> Iterator[tuple[str, Any]]:
     """The arguments and options of a command, as Python would name them, with their types."""
-    module = import_module(f"guieval.cli.{COMMANDS[name]}")
-    for each in signature(getattr(module, COMMANDS[name].rpartition(".")[2]), eval_str=True).parameters.values():
+    module, function = place_of(name)
+    for each in signature(getattr(import_module(module), function), eval_str=True).parameters.values():
         kind, mark = get_args(each.annotation)
         decls = [decl for decl in (mark.default, *(mark.param_decls or ())) if str(decl).startswith("--")]
         yield (decls[0].partition("/")[0].removeprefix("--").replace("-", "_") if decls else each.name), kind

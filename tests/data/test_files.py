@@ -65,8 +65,8 @@ def test_a_run_is_not_written_into_a_pipe(tmp_path: Path, name: str) -> None:
 
 def test_every_file_is_opened_by_the_one_opener() -> None:
     """Those that open for themselves read what is no file, or run alone in another program."""
-    apart = {"guieval/data/files.py", "guieval/reports/exchange/webarena_verified/worker.py"}
-    apart.add("guieval/online/pages/browsergym_worker.py")
+    apart = {"guieval/data/files.py", "guieval/exchange/webarena_verified/worker.py"}
+    apart.add("guieval/connectors/pages/browsergym_worker.py")
     found = []
     for source in (path for part in ("guieval", "benchmarks", "model_adapters") for path in (REPOSITORY / part).rglob("*.py")):
         for node in ast.walk(ast.parse(source.read_bytes())):
@@ -137,9 +137,8 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.mark.ci
 def test_a_line_of_3_gb_in_a_gzip_is_one_sentence(endless: Path, tmp_path: Path) -> None:
-    message = sentence(
-        started(tmp_path, "import", endless, "--bench", "demo", "--data", tmp_path / "demo", "--out", tmp_path / "run")
-    )
+    where = ("--data", tmp_path / "demo", "--out", tmp_path / "run")
+    message = sentence(started(tmp_path, "data", "import", endless, "--bench", "demo", *where))
     assert f"{endless}, line 1: is longer than 128 MiB" in message
     with pytest.raises(DataError, match="unpacks to more than 512 MiB"):
         read_whole(endless)
@@ -213,5 +212,5 @@ def test_a_file_name_cannot_plan_a_hundred_billion_shards(tmp_path: Path, guieva
     source.mkdir()
     (source / "android_control-00000-of-99999999999").write_bytes(b"")
     (source / "splits.json").write_text('{"test": [1], "validation": []}')
-    message = guieval.sentence("prepare", "androidcontrol", "--source", source, "--out", tmp_path / "out")
+    message = guieval.sentence("data", "prepare", "androidcontrol", "--source", source, "--out", tmp_path / "out")
     assert "99,999,999,999 shards; expected 10,000 at most" in message

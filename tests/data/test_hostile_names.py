@@ -16,12 +16,12 @@ from guieval.data.names import path_inside
 from guieval.data.preflight import _looks_whole
 from guieval.data.screenshots import read_screenshot
 from guieval.errors import GuievalError
+from guieval.exchange.atif_reading import make_run
+from guieval.exchange.exported import exported
+from guieval.exchange.formats import format_named
 from guieval.journal import MANIFEST, Records
 from guieval.online.record import record
 from guieval.online.trajectory import TRAJECTORIES
-from guieval.reports.exchange.atif_reading import make_run
-from guieval.reports.exchange.exported import exported
-from guieval.reports.exchange.formats import format_named
 from guieval.running.resume.changes import changed_screenshots
 from guieval.steps import StepRecord
 from tests.data.test_screenshots import drawn

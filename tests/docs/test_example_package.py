@@ -35,7 +35,7 @@ def test_its_own_tests_pass(environment: dict[str, str]) -> None:
     [
         ("benchmarks kiosk", "Kiosk (example of a plug-in)"),
         ("protocols kiosk-strict", "written for: kiosk"),
-        ("check kiosk kiosk_agent", "no problem found"),
+        ("dev check kiosk kiosk_agent", "no problem found"),
     ],
 )
 def test_the_commands_know_it(environment: dict[str, str], command: str, shown: str) -> None:

@@ -23,15 +23,15 @@ from guieval.metrics import registry
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.docs.page import Snippet, snippets
-from tests.docs.world import World, make_runs, value_of
+from tests.docs.world import World, command_of, make_runs, value_of
 from tests.programs import started
 from tests.waiting import PATIENCE
 
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 SERVERS = {
-    "mock-server": r"http://127\.0\.0\.1:(\d+)",
+    "dev mock-server": r"http://127\.0\.0\.1:(\d+)",
     "view": r"http://127\.0\.0\.1:(\d+)",
-    "serve-environment": r":(\d+)/ws",
+    "dev serve-environment": r":(\d+)/ws",
 }
 """Commands that serve until Ctrl-C, and the address that they print."""
 DEFAULT_PORT = "8000"
@@ -117,7 +117,7 @@ def test_the_page_can_be_followed(page: Path, world: World, guieval: CommandLine
 def follow(snippet: Snippet, world: World, guieval: CommandLine, refused: str | None) -> None:
     """Carry out one command of ours; it may end with a sentence of the pattern ``refused``."""
     words = world.words(snippet.words)[1:]
-    if words[0] in SERVERS:
+    if command_of(["guieval", *words])[0] in SERVERS:
         serve(words, world)
         return
     done = guieval(*words)
@@ -130,12 +130,12 @@ def serve(words: Sequence[str], world: World) -> None:
 
     The page's commands find it at the page's own address, whatever else may use that port.
     """
-    name, *options = (word for word in words if word != "&")
+    name, [*options] = command_of(["guieval", *(word for word in words if word != "&")])
     port = value_of(options, "--port") or DEFAULT_PORT
     if "--port" in options:
         del options[(place := options.index("--port")) : place + 2]
     options += ["--port", "0", *(["--no-browser"] if name == "view" else [])]
-    command = [sys.executable, "-m", "guieval", name, *options]
+    command = [sys.executable, "-m", "guieval", *name.split(), *options]
     server = world.stack.enter_context(started(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
     assert server.stdout is not None
     said = []

@@ -41,7 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def test_there_is_a_page_for_everything(site: Path) -> None:
     pages = {str(path.relative_to(site)) for path in site.rglob("*.html")}
-    assert {f"reference/commands/{name}.html" for name in COMMANDS} <= pages
+    assert {f"reference/commands/{name.replace(' ', '-')}.html" for name in COMMANDS} <= pages
     assert {f"reference/benchmarks/{name}.html" for name in list_benchmarks()} <= pages
     settings = (site / "reference" / "settings.html").read_text(encoding="utf-8")
     assert all(f"<code>{name}</code>" in settings for name in SETTINGS)

@@ -13,8 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import guieval
+from guieval.cli import GROUPS
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import benchmark_class, load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 
 PLACEHOLDERS = {
     "NAME": "qwen2.5-vl-7b",
@@ -27,13 +28,13 @@ PLACEHOLDERS = {
     "episodes=500": "episodes=4",  # the server draws them all before it serves
 }
 ADDRESSES = ("URL", "OTHER", "http://127.0.0.1:8000/v1")
-NAMED_FIRST = ("prepare", "doctor", "export", "download")
+NAMED_FIRST = ("doctor", "data prepare", "data export", "data download")
 """Commands whose first argument is a benchmark."""
-LIMIT = {"rollout": "1", "mix": "1", "run": "2"}
+LIMIT = {"study rollout": "1", "study mix": "1", "run": "2"}
 """How many episodes a command takes that does not choose them itself."""
 FEWER = {
-    "rollout": ["--rounds", "2", "--samples", "2"],
-    "mix": ["--levels", "2", "--means", "1"],
+    "study rollout": ["--rounds", "2", "--samples", "2"],
+    "study mix": ["--levels", "2", "--means", "1"],
     "campaign": ["--set", "limit=1"],
 }
 """What else makes a command small enough for a test."""
@@ -64,14 +65,15 @@ class World:
     def words(self, words: Sequence[str]) -> list[str]:
         """A command's words with what stands for data, servers and names put in."""
         filled: list[str] = []
-        bench = value_of(words, "--bench") or (words[2] if words[1] in NAMED_FIRST and len(words) > 2 else "androidcontrol")
+        name, first = command_of(words)
+        bench = value_of(words, "--bench") or (first[0] if name in NAMED_FIRST and first else "androidcontrol")
         for previous, word in zip(["", *words], words, strict=False):
             filled.append(self._filled(previous, word, bench, words))
         fewer: list[str] = []
         if "--resume" not in words:
-            fewer += FEWER.get(words[1], ())
-            chosen = words[1] not in LIMIT or {"--preset", "--sample-set", "--episodes"} & {*words}
-            fewer += [] if chosen else ["--limit", LIMIT[words[1]]]
+            fewer += FEWER.get(name, ())
+            chosen = name not in LIMIT or {"--preset", "--sample-set", "--episodes"} & {*words}
+            fewer += [] if chosen else ["--limit", LIMIT[name]]
             filled = _without(filled, {*fewer[::2]} - {"--set"})
         return [*(each for word in filled for each in self._matching(word)), *fewer]
 
@@ -104,7 +106,8 @@ class World:
         return self._examples[bench]
 
     def _server(self, words: Sequence[str]) -> str:
-        given = ["--model", words[2], "--bench", "demo-screens"] if words[1] == "audit-engine" else words
+        name, first = command_of(words)
+        given = ["--model", first[0], "--bench", "demo-screens"] if name == "dev audit-engine" else words
         model = PLACEHOLDERS.get(name := value_of(given, "--model") or "ui-tars-7b", name)
         adapter = value_of(words, "--adapter") or ""
         bench = PLACEHOLDERS.get(name := value_of(given, "--bench") or "demo", name)
@@ -116,6 +119,12 @@ class World:
             )
             self._servers[key] = self.stack.enter_context(MockServer(settings, benchmark=load_benchmark(bench, data)))
         return self._servers[key].base_url
+
+
+def command_of(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The name of a command, with its group, and the words after it; ``words`` begin with ``guieval``."""
+    place = 3 if words[1] in GROUPS else 2
+    return " ".join(words[1:place]), words[place:]
 
 
 def value_of(words: Sequence[str], option: str) -> str | None:

@@ -17,9 +17,9 @@ from guieval.engines import request_id
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.models import Engine, ImageRef, Message, ModelInput, Part, Request, Response
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.settings import Server
 from guieval.steps import StepTaskModel
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.waiting import PATIENCE
 
 ANSWER = '{"choices": [{"message": {"content": "the answer"}}], "data": [{"id": "m"}]}'

@@ -22,8 +22,8 @@ import pytest
 from guieval.cli import main
 from guieval.data.benchmark import ABCBenchmark
 from guieval.journal import STEPS, RunFolder
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.steps import StepRecord
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.faults.rows import Row
 from tests.programs import started
 from tests.running.records import figures, final

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.journal import RunFolder, is_run
-from guieval.testing.mock_server import MockServer
+from guieval.playground.mock_server import MockServer
 from tests.faults.program import MODEL, OPTIONS, Program, guieval, tries_again, wait_for_lines
 from tests.faults.rows import Row, rows
 from tests.outage import hold, outage, reserved_port
@@ -208,8 +208,8 @@ def test_several_servers_are_waited_for_together(program: Program, tmp_path: Pat
 
 
 @rows(
-    Row("a server that restarts during `guieval rollout`", WAITS, "as usual"),
-    Row("a server that restarts during `guieval mix`", WAITS, "as usual"),
+    Row("a server that restarts during `guieval study rollout`", WAITS, "as usual"),
+    Row("a server that restarts during `guieval study mix`", WAITS, "as usual"),
 )
 def test_other_commands_wait_too(program: Program, tmp_path: Path, row: Row) -> None:
     """No step fails, and the exit code is 0."""
@@ -220,9 +220,9 @@ def test_other_commands_wait_too(program: Program, tmp_path: Path, row: Row) -> 
     options = [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
     common = ["--quiet", "--model", MODEL, "--bench", "demo", "--data", str(program.benchmark.root), *options]
     if "rollout" in row.fault:
-        command = ["rollout", "--rounds", "2", "--samples", "2", "--max-attempts", "1"]
+        command = ["study", "rollout", "--rounds", "2", "--samples", "2", "--max-attempts", "1"]
     else:
-        command = ["mix", "--artifacts", str(program.clean), "--pair", "0:1", "--set", "max_attempts=1"]
+        command = ["study", "mix", "--artifacts", str(program.clean), "--pair", "0:1", "--set", "max_attempts=1"]
     with outage(make, after=10) as url:
         row.check_seen(guieval(*command, *common, "--out", str(tmp_path / "out"), "--base-url", url, folder=tmp_path))
     journals = [path.parent for path in (tmp_path / "out").rglob("manifest.json") if is_run(path.parent)]

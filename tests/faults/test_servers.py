@@ -11,10 +11,10 @@ from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
 from guieval.journal import RunFolder
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
 from guieval.running.engine_choice import GIVE_UP_AFTER
 from guieval.settings import RunConfig
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.faults.program import MODEL, Program, guieval, most_memory, tries_again, wait_for_lines
 from tests.faults.rows import Row, rows
 from tests.outage import held, limits_pass

@@ -9,11 +9,11 @@ from pathlib import Path
 from random import Random
 from typing import ClassVar, NamedTuple
 
+from guieval.conformance.damage import annotation_files
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks
 from guieval.steps import Episode
-from guieval.testing.conformance.damage import annotation_files
 
 from . import mutations
 from .engine import Target, Wrong, sentence

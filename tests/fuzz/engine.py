@@ -16,14 +16,14 @@ from random import Random
 from typing import Any, ClassVar, NamedTuple
 
 from guieval.actions import Click, Point, executable
+from guieval.conformance import example_step
+from guieval.connectors.pages.browsergym_actions import browsergym_call
+from guieval.connectors.pages.mobilegym import mobilegym_action
+from guieval.connectors.servers.androidworld import android_action
+from guieval.connectors.servers.mobileworld import mobile_action
+from guieval.connectors.servers.pyautogui_code import pyautogui_code
 from guieval.journal.lines import read_line, write_line
-from guieval.online.pages.browsergym_actions import browsergym_call
-from guieval.online.pages.mobilegym import mobilegym_action
-from guieval.online.servers.androidworld import android_action
-from guieval.online.servers.mobileworld import mobile_action
-from guieval.online.servers.pyautogui_code import pyautogui_code
 from guieval.steps import Sample, StepRecord, StepTaskModel
-from guieval.testing.conformance import example_step
 
 SECONDS = 10
 """CPU time that a case may take: far above what any takes, far below what a quadratic reader would."""

@@ -15,12 +15,12 @@ from aiohttp import web
 from PIL import Image
 
 from guieval.actions import Click, Point
+from guieval.connectors.servers.androidworld import AndroidWorld
+from guieval.connectors.servers.mobileworld import MobileWorld
+from guieval.connectors.servers.openenv import OpenEnv
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCEnvironment
 from guieval.online.attempt import closed
-from guieval.online.servers.androidworld import AndroidWorld
-from guieval.online.servers.mobileworld import MobileWorld
-from guieval.online.servers.openenv import OpenEnv
 from tests.online.in_thread import InThread
 
 from . import mutations

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from PIL import Image
 
+from guieval.conformance import example_actions, example_step
 from guieval.data.screenshots import Screenshot
 from guieval.engines import request_id
 from guieval.engines.apis.hosted import HostedEngine
@@ -23,11 +24,10 @@ from guieval.evaluation import ActionEvaluator
 from guieval.models import ABCModel, ModelConfig, Request
 from guieval.models.response import Call, Response, calls_in
 from guieval.models.scored_response import read_response
+from guieval.playground.mock_server.native import answer_body
 from guieval.registry import adapter_class
 from guieval.running.engine_choice import native_api
 from guieval.settings import Server
-from guieval.testing.conformance import example_actions, example_step
-from guieval.testing.mock_server.native import answer_body
 
 from . import mutations
 from .engine import QUICK, TASKS, Target, Wrong, at_once, carried_out, sentence, stored

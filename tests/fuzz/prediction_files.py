@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 from guieval.actions import Click, Point
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
+from guieval.exchange.predictions import FORMATS, read_predictions
+from guieval.exchange.predictions.rows import KEYS, Row, open_rows
 from guieval.journal.lines import read_line, write_line
-from guieval.reports.exchange.predictions import FORMATS, read_predictions
-from guieval.reports.exchange.predictions.rows import KEYS, Row, open_rows
 from guieval.steps import Sample, StepRecord, StepTaskModel
-from tests.reports.exchange.predictions import files as rows
+from tests.exchange.predictions import files as rows
 
 from . import mutations
 from .engine import Target, Wrong, sentence

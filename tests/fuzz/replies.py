@@ -10,6 +10,7 @@ from random import Random
 from typing import ClassVar
 
 from guieval.actions import Action
+from guieval.conformance import example_actions
 from guieval.errors import GuievalError, ParseError
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
@@ -17,7 +18,6 @@ from guieval.models import ABCModel, ModelConfig
 from guieval.models.scored_response import read_response
 from guieval.registry import adapter_class, list_adapters
 from guieval.steps import StepTaskModel
-from guieval.testing.conformance import example_actions
 from tests.model_adapters.adversarial import LONGEST, replies
 
 from . import mutations

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from guieval import cli
 from guieval.journal import EPISODES, LOCK, MANIFEST, METRICS
-from guieval.testing.mock_server import MockServer, MockSettings
+from guieval.playground.mock_server import MockServer, MockSettings
 from tests.command_line import Done
 
 from . import mutations
@@ -71,7 +71,7 @@ class RunFolders(Target):
             ("compare", plain, run),
             ("leaderboard", run, plain),
             ("runs", self._folder),
-            ("audit", run),
+            ("dev", "audit", run),
             ("report", run, "--out", self._folder / "page"),
             ("run", "--resume", run),
         )

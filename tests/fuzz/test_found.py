@@ -19,11 +19,11 @@ from guieval.actions import Boxes
 from guieval.data.typed_rows import Row
 from guieval.errors import DataError
 from guieval.evaluation import ActionEvaluator
+from guieval.exchange.predictions import read_predictions
 from guieval.models.response import Call
 from guieval.models.scored_response import read_response
+from guieval.playground.mock_server.native import answer_body
 from guieval.registry import benchmarks, load_benchmark
-from guieval.reports.exchange.predictions import read_predictions
-from guieval.testing.mock_server.native import answer_body
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
 

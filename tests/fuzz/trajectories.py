@@ -8,9 +8,9 @@ from random import Random
 from typing import ClassVar
 
 from guieval.errors import DataError, UsageError
-from guieval.reports.exchange.atif_reading import make_run
-from guieval.reports.exchange.exported import exported
-from guieval.reports.exchange.formats import format_named
+from guieval.exchange.atif_reading import make_run
+from guieval.exchange.exported import exported
+from guieval.exchange.formats import format_named
 from guieval.reports.opened import OpenedOnlineRun, open_run
 from tests.online.test_runs import task_id
 from tests.reports.trajectories.made_online import online_run

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from guieval.errors import harmless
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 
 EVIL = "[red]e\x1b]52;c;QUJD\x07v\x1b[2Ji\x9b31ml\r\x08\u202e\u2066\u200f\x85[/red]|=1\x7f"
@@ -82,17 +82,18 @@ FORMS = ("md", "csv", "json", "latex", "html")
 COMMANDS: tuple[tuple[str, ...], ...] = (
     *[("score", "RUN"), ("score", "RUN", "--json"), ("score", "RUN", "--protocol", "all", "--by", f"kind{EVIL}")],
     *[("score", "RUN", "--protocol", "all", "--disagreements", "OUT/d.csv"), ("score", "RUN", "--by", "none-such")],
-    *[("report", "RUN", "--no-images", "--out", "OUT/report"), ("audit", "RUN"), ("compare", "RUN", "MADE", "--anyway")],
+    *[("report", "RUN", "--no-images", "--out", "OUT/report"), ("dev", "audit", "RUN"), ("compare", "RUN", "MADE", "--anyway")],
     *[("compare", "RUN", "MADE"), ("compare", "RUN", "RUN", "--json")],
     *(("leaderboard", "RUN", "MADE", "--format", form) for form in FORMS),
-    *(("decisions", "RUN", *more) for more in ((), ("--json",))),
-    *(("decisions", "RUN", "--format", form) for form in ("md", "csv")),
+    *(("study", "decisions", "RUN", *more) for more in ((), ("--json",))),
+    *(("study", "decisions", "RUN", "--format", form) for form in ("md", "csv")),
     ("plot", "horizon", "RUN", "--out", "OUT/plot.svg", "--json"),
-    *[("plot", "reliability", "RUN", "--out", "OUT/plot2.svg"), ("consistency", "RUN", "--judges", "RUN")],
-    *[("runs", "list", "OUT"), ("select", "RUN", "--top", "3", "--out", "OUT/set.json"), ("run", "--resume", "RUN")],
+    *[("plot", "reliability", "RUN", "--out", "OUT/plot2.svg"), ("study", "consistency", "RUN", "--judges", "RUN")],
+    *[("runs", "list", "OUT"), ("study", "select", "RUN", "--top", "3", "--out", "OUT/set.json"), ("run", "--resume", "RUN")],
     *[("score", f"nowhere{EVIL}"), ("score", "RUN", "--protocol", f"none{EVIL}")],
     *[("leaderboard", "RUN", "--reference", f"none{EVIL}"), ("run", "--model", f"m{EVIL}", "--bench", "demo")],
-    *[("prompt", "--model", MODEL, "--bench", "demo", "--data", "DEMO", "--episode", f"x{EVIL}"), ("doctor", f"demo{EVIL}")],
+    ("dev", "prompt", "--model", MODEL, "--bench", "demo", "--data", "DEMO", "--episode", f"x{EVIL}"),
+    ("doctor", f"demo{EVIL}"),
 )
 
 
@@ -143,7 +144,11 @@ def test_no_name_of_a_predictions_file_steers_a_terminal(
     wrong.write_text(json.dumps({"episode_id": "1", "step_index": 0, f"field{EVIL}": EVIL}) + "\n")
     for file in (predictions, unknown, wrong):
         run = tmp_path / file.stem
-        for command in (("import", file, *data, "--out", run), ("score", run), ("score", run, "--protocol", "all", "--json")):
+        for command in (
+            ("data", "import", file, *data, "--out", run),
+            ("score", run),
+            ("score", run, "--protocol", "all", "--json"),
+        ):
             done = guieval(*command)
             assert done.code in (0, 1, 2) and not obeyed(done.out) and not obeyed(done.err), done
 
@@ -157,8 +162,8 @@ def test_a_benchmark_file_does_not_steer_a_terminal(guieval: CommandLine, tmp_pa
     for command in (
         ("doctor", "episodes", "--data", tmp_path, "--skip-damaged"),
         ("doctor", "episodes", "--data", tmp_path),
-        ("prompt", "--model", MODEL, "--bench", "episodes", "--data", tmp_path, "--skip-damaged"),
-        ("export", "episodes", "--data", tmp_path, "--out", tmp_path / "out", "--skip-damaged"),
+        ("dev", "prompt", "--model", MODEL, "--bench", "episodes", "--data", tmp_path, "--skip-damaged"),
+        ("data", "export", "episodes", "--data", tmp_path, "--out", tmp_path / "out", "--skip-damaged"),
         ("run", "--model", MODEL, "--bench", "episodes", "--data", tmp_path, "--out", tmp_path / "run", "--split", "none"),
     ):
         done = guieval(*command)

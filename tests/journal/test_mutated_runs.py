@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine, Done
 from tests.mutations import mutated
 
@@ -50,8 +50,8 @@ class World:
             ["run", *start, "--out", run, "--overlay", overlay, *thinking],
             ["run", *start, "--out", self.folder / "sop", "--mode", "sop", "--set", "compact=true", "--patch", "thought-free"],
             ["run", *start, "--out", judge, "--fixed-thoughts", run, *thinking],
-            ["rollout", *start, "--out", self.folder / "rollout", "--rounds", "2", *thinking],
-            ["mix", *start, "--out", self.folder / "mix", "--artifacts", run, "--preset", "try"],
+            ["study", "rollout", *start, "--out", self.folder / "rollout", "--rounds", "2", *thinking],
+            ["study", "mix", *start, "--out", self.folder / "mix", "--artifacts", run, "--preset", "try"],
         ):
             done = guieval(*command)
             assert done.code == 0, done
@@ -62,22 +62,22 @@ class World:
         again = ("--quiet", "--base-url", self.server.base_url, "--timeout", "2", "--max-attempts", "1")
         if what == "rollout":
             return [
-                ("rollout", "--resume", place, *again),
-                ("decisions", place),
+                ("study", "rollout", "--resume", place, *again),
+                ("study", "decisions", place),
                 ("report", place, "--no-images", "--out", out / "report"),
                 ("plot", "samples", place, "--out", out / "plot.svg"),
             ]
         if what == "mix":
-            mixed = ("mix", "--resume", place, *again[:3], "--set", "timeout=2", "--set", "max_attempts=1")
+            mixed = ("study", "mix", "--resume", place, *again[:3], "--set", "timeout=2", "--set", "max_attempts=1")
             return [mixed, ("runs", "list", out)]
         return [
             *[("score", place), ("score", place, "--protocol", "all"), ("score", place, "--reparse")],
-            *[("report", place, "--no-images", "--out", out / "report"), ("audit", place), ("compare", place, run)],
-            *[("compare", run, place, "--anyway"), ("leaderboard", place, run), ("decisions", place)],
-            *[("plot", "horizon", place, "--out", out / "plot.svg"), ("consistency", place, "--judges", judge)],
-            *[("consistency", run, "--judges", place), ("runs", "list", out)],
-            ("select", place, "--out", out / "set.json", "--top", "3", "--allow-fewer"),
-            ("prompt", "--mode", "sop", "--model", MODEL, *self.shown, "--run", place, *self.second_step),
+            *[("report", place, "--no-images", "--out", out / "report"), ("dev", "audit", place), ("compare", place, run)],
+            *[("compare", run, place, "--anyway"), ("leaderboard", place, run), ("study", "decisions", place)],
+            *[("plot", "horizon", place, "--out", out / "plot.svg"), ("study", "consistency", place, "--judges", judge)],
+            *[("study", "consistency", run, "--judges", place), ("runs", "list", out)],
+            ("study", "select", place, "--out", out / "set.json", "--top", "3", "--allow-fewer"),
+            ("dev", "prompt", "--mode", "sop", "--model", MODEL, *self.shown, "--run", place, *self.second_step),
             ("run", "--resume", place, *again),
         ]
 
@@ -138,7 +138,7 @@ def test_unchanged_folders_are_read(world: World, guieval: CommandLine, tmp_path
     place = tmp_path / what
     shutil.copytree(world.folder / what, place)
     refused = {" ".join(map(str, each)): done for each in world.commands(what, place) if (done := guieval(*each)).code}
-    assert sorted(each.split()[0] for each in refused) == unfit, refused
+    assert sorted(each.removeprefix("study ").split()[0] for each in refused) == unfit, refused
 
 
 @pytest.mark.parametrize("part", range(PARTS))

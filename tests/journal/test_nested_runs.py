@@ -13,8 +13,8 @@ from tests.command_line import CommandLine
 from tests.pinned.place import RUNS
 
 RUN = ("run", "--model", "ocr-baseline", "--bench", "demo", "--set", "bench_options.episodes=2", "--quiet", "--out")
-ROLL = ("rollout", "--model", "ocr-baseline", "--bench", "demo", "--rounds", "2", "--samples", "2", "--quiet", "--out")
-MIX = ("mix", "--model", "ocr-baseline", "--bench", "demo", "--artifacts", "x", "--quiet", "--out")
+ROLL = ("study", "rollout", "--model", "ocr-baseline", "--bench", "demo", "--rounds", "2", "--samples", "2", "--quiet", "--out")
+MIX = ("study", "mix", "--model", "ocr-baseline", "--bench", "demo", "--artifacts", "x", "--quiet", "--out")
 EACH = pytest.mark.parametrize("command", [RUN, ROLL, MIX], ids=["run", "rollout", "mix"])
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from guieval.exchange.exported import exported
+from guieval.exchange.public_run import public_copy
 from guieval.journal.schemas import FILES, schema, write
-from guieval.reports.exchange.exported import exported
-from guieval.reports.exchange.public_run import public_copy
 from tests.conftest import REPOSITORY
 from tests.pinned.place import RUNS
 

@@ -229,6 +229,13 @@ def _grounded(result: Any) -> Native | act.Action | None:
     return ("Click", {"box": result}) if result else None
 
 
+def _grounded_2(result: Any) -> Native | act.Action | None:
+    """UI-Venus-2's place with the name of its form, or its refusal."""
+    if result[1] == "infeasible":
+        return act.Stop(status="impossible")
+    return ("Click", {"point": result[0]}) if result[0] else None
+
+
 def _seeclick(result: Any) -> Native | act.Action | None:
     """AITW's record, in which a scroll is a path; places have y first."""
     (y, x), (end_y, end_x) = result["touch_point"], result["lift_point"]
@@ -373,6 +380,12 @@ _COGAGENT_FORMS = (
 )
 _MAGIC_FORMS = ("tap(500,750)", "long_press(500,750)", "text(500,750,hello)", "scroll(500,500,up)", "navigate_back()", "wait()")
 _VENUS_FORMS = ("[-1,-1]", "[500,750]")
+_VENUS_2_FORMS = (
+    "I see it.\n</think>\n<action>DoubleClick(point=(500, 750))</action>",
+    "<think>I see it.</think>\n<action>Drag(start=(500, 700), end=(500, 300))</action>",
+    "<think>I save it.</think>\n<action>Sequence(actions=[Click(box=(500, 750)), Hotkey(keys=['ctrl', 's'])])</action>",
+    "<action>Hotkey(keys=['ctrl', 'z'], repeat=3)</action>",
+)
 _POINT_FORMS = (
     '[{"point_2d": [540, 1800]}, {"point_2d": [10, 20]}]',
     '<think>\nI see it.\n</think>\n\n```json\n[\n\t{"point_2d": [540, 1800], "label": "Wi-Fi"}\n]\n```',
@@ -417,6 +430,11 @@ FAMILIES = (
     Family("gta1", _clicked, "_qwen_tools.CALLS", setting="grounding", part="grounding"),
     Family("ui_venus_1_5", _grounded, "ui_venus_navi.CALLS", RELATIVE, {}, "grounding", _VENUS_FORMS, part="grounding"),
     Family("ui_tars_2", _seed, scroll_words="content"),
+    Family("ui_venus_2", tuple, "_venus_calls.PHONE", forms=_VENUS_2_FORMS),
+    Family(
+        "ui_venus_2", tuple, "_venus_calls.COMPUTER", options={"prompt": "computer"}, forms=_VENUS_2_FORMS[1:], part="computer"
+    ),
+    Family("ui_venus_2", _grounded_2, "_venus_calls.PHONE", setting="grounding", forms=_VENUS_FORMS, part="grounding"),
     Family("cogagent", _cogagent, forms=_COGAGENT_FORMS),
     Family("gui_plus", _tool, "_qwen_tools.CALLS"),
     *(
@@ -603,6 +621,7 @@ _LAST_TWO = "theirs takes all but the first character and the last two after `te
 _ANSWER = "theirs takes what it does not know for an answer to the user"
 _LINE = "theirs takes a line at a time"
 _CORNER = "theirs takes the first corner of a box"
+_BARE = "theirs gives a call whose arguments it cannot read without them"
 _UNENDED = "theirs takes numbers without the bracket that ends them; here the last of them may be cut off"
 _FIRST = "theirs takes the first numbers of however many"
 _LAST = "theirs takes the last two numbers of a call, and no sign"
@@ -669,6 +688,9 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         **_alone(_UNENDED, "bracket missing"),
     },
     "gta1-grounding": {"CLICK without its argument there": "theirs takes two places for none"},
+    "ui_venus_2": {"LONG_PRESS without its argument there": _BARE, **_alone(_BARE, "bracket missing", "quote dropped")},
+    "ui_venus_2-computer": _alone("theirs takes tags in any case", "other case"),
+    "ui_venus_2-grounding": _alone(_UNENDED, "bracket missing"),
     "ui_venus_1_5-grounding": _alone(_FIRST, "box for a point") | _alone(_UNENDED, "bracket missing", "cut off"),
     "aguvis": {"another TYPE": _RAW, **_alone(_ANYWHERE, "quote dropped"), **_alone(_CUT, "bracket missing")},
     "scalecua": {
@@ -695,6 +717,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
 
 NO_READER: dict[str, str] = {
     **dict.fromkeys(("anthropic_computer", "gemini_computer", "openai_computer"), "its actions are fields of the makers' API"),
+    "qwen3_8": "its reader in OSWorld is published and could not be read; vLLM's of this form is Qwen3.5's above",
     **dict.fromkeys(("openai_tools", "ocr_baseline", "ocr_errant", "tiny_policy"), "prompt and format are this project's"),
 }
 """The adapters without a table, and why there is none."""

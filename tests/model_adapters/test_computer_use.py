@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from guieval import actions as act
+from guieval.conformance.examples import example_step
 from guieval.errors import ParseError
 from guieval.models import END_TURN, ABCModel
 from guieval.registry import load_model
 from guieval.steps import StepTaskModel
-from guieval.testing.conformance.examples import example_step
 from tests.rows import every_row
 
 from .steps import scroll

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from guieval import actions as act
+from guieval.conformance import check_adapter
+from guieval.connectors.servers.pyautogui_code import pyautogui_code
 from guieval.errors import UsageError
 from guieval.frames import RELATIVE, ResizedPixels
 from guieval.history import reference_entry
 from guieval.models import ABCModel, Message
-from guieval.online.servers.pyautogui_code import pyautogui_code
 from guieval.parsing import function_text
 from guieval.registry import adapter_class, load_model, model_config
-from guieval.testing.conformance import check_adapter
 from tests.rows import every_row
 
 from .steps import adapter, after, past, scroll, step, words

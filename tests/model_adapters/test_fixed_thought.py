@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from guieval.actions import Action, ActionSpace, Click, Point, action_from_json, action_to_json
+from guieval.conformance import check_adapter
 from guieval.errors import ParseError, UsageError
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelConfig, ModelInput, ParsedResponse
 from guieval.registry import load_model
 from guieval.steps import Setting, StepTaskModel
-from guieval.testing.conformance import check_adapter
 from tests.rows import every_row
 
 from .steps import adapter, past, step

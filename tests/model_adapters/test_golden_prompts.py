@@ -21,7 +21,7 @@ from guieval.history import HistoryEntry, reference_entry, select
 from guieval.models import ABCModel, Message, ModelInput
 from guieval.models.scored_response import read_response
 from guieval.models.written_prompts import example_episode, shown
-from guieval.registry import list_models, load_model, model_config
+from guieval.registry import list_models, load_model
 from guieval.steps import StepTaskModel
 from tests.checkpoints import of_each_kind
 from tests.rows import every_row
@@ -29,6 +29,8 @@ from tests.rows import every_row
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = os.environ.get("GUIEVAL_WRITE_GOLDEN") == "1"
 EVALUATOR = ActionEvaluator("guievalkit")
+SURFACES = tuple(f"ui-venus-2-9b ui-venus-2-{surface}-official" for surface in ("computer", "browser"))
+"""Checkpoints with scaffolds whose prompts are others than the default one's."""
 LONG = 120
 """Texts above this many characters are written once a file."""
 
@@ -67,8 +69,9 @@ def golden(name: str) -> str:
     """All cases of a checkpoint as one text, with thinking on and off where there is a switch."""
     blocks: list[str] = []
     seen: dict[str, str] = {}
-    for thinking in (True, False) if load_model(name).thinking_switch else (None,):
-        for case, prepared in cases(load_model(name, thinking=thinking)):
+    checkpoint, _, scaffold = name.partition(" ")
+    for thinking in (True, False) if load_model(checkpoint).thinking_switch else (None,):
+        for case, prepared in cases(load_model(checkpoint, thinking=thinking, scaffold=scaffold or None)):
             title = case if thinking is None else f"{case}, thinking {'on' if thinking else 'off'}"
             messages = tuple(
                 once(message, f"{title}, message {number}", seen) for number, message in enumerate(prepared.messages, 1)
@@ -87,13 +90,14 @@ def once(message: Message, where: str, seen: dict[str, str]) -> Message:
 
 def file_of(name: str) -> Path:
     """The golden file of a checkpoint, which it shares with those of its family that have the same options."""
-    config = model_config(name)
+    checkpoint, _, scaffold = name.partition(" ")
+    config = load_model(checkpoint, scaffold=scaffold or None).config
     options = [f"{key}={value}" for key, value in sorted(config.options.items())]
     title = re.sub(r"[^\w.,=-]", "_", ",".join([config.adapter, *options]))
     return GOLDEN / f"{title}.txt"
 
 
-@every_row("name", of_each_kind)
+@every_row("name", lambda: [*of_each_kind(), *SURFACES])
 def test_golden_prompts_are_sent_as_they_were(name: str) -> None:
     file, new = file_of(name), golden(name)
     if WRITE:
@@ -111,7 +115,7 @@ def test_every_checkpoint_is_sent_the_prompts_of_its_kind(name: str) -> None:
 
 
 def test_golden_files_all_belong_to_a_checkpoint() -> None:
-    left = {*GOLDEN.glob("*.txt")} - {*map(file_of, list_models())}
+    left = {*GOLDEN.glob("*.txt")} - {*map(file_of, [*list_models(), *SURFACES])}
     if WRITE:
         for file in left:
             file.unlink()

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from guieval.actions import Click, Point
+from guieval.conformance import every_model, example_step
 from guieval.errors import ParseError
 from guieval.models import ABCModel, ModelConfig
 from guieval.parsing import first_call
 from guieval.registry import adapter_class, list_adapters
 from guieval.steps import StepTaskModel
-from guieval.testing.conformance import every_model, example_step
 from perf.parsing import TARGET, long_replies
 from tests.checkpoints import of_each_kind
 from tests.rows import every_row

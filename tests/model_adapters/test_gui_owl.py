@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from guieval.actions import Answer, Click, Drag, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.conformance import check_adapter
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
-from guieval.testing.conformance import check_adapter
 
 from .steps import CLICK, GROUNDING, adapter, outside, own, past, step
 from .tables import means, reads, refuses, thinks, writes

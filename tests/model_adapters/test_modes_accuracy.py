@@ -19,23 +19,23 @@ from typing import NamedTuple
 import pytest
 
 from guieval.actions import Action, ActionSpace, Click, Point, Stop
+from guieval.conformance import every_model
 from guieval.data.benchmark import ABCBenchmark
 from guieval.engines import request_id
 from guieval.engines.apis.hosted import HostedEngine
 from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.metrics import RunSummary
 from guieval.models import ABCModel, Engine
-from guieval.online.phone import PhoneEnvironment
 from guieval.online.tasks import EnvironmentTasks
+from guieval.playground.environments.phone import PhoneEnvironment
+from guieval.playground.mock_server import MockServer, MockSettings, wrong_action
+from guieval.playground.mock_server.app import Answer, Answers, Tag, uniform
+from guieval.playground.mock_server.policies import policy_answers
+from guieval.playground.phone import PhoneEpisode, generate_episode
 from guieval.registry import load_benchmark
 from guieval.running.engine_choice import native_api
 from guieval.settings import RunConfig, Server
 from guieval.steps import StepTaskModel
-from guieval.testing.conformance import every_model
-from guieval.testing.mock_server import MockServer, MockSettings, wrong_action
-from guieval.testing.mock_server.app import Answer, Answers, Tag, uniform
-from guieval.testing.mock_server.policies import policy_answers
-from guieval.testing.phone import PhoneEpisode, generate_episode
 from tests.checkpoints import of_each_kind
 from tests.rows import every_row
 from tests.scripted import runner_of

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from guieval.actions import Action, Click, Point, Press, Scroll, Type
+from guieval.conformance import example_step
 from guieval.data.screenshots import Screenshot
 from guieval.errors import UsageError
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, Request
 from guieval.registry import build_model, model_config
-from guieval.testing.conformance import example_step
 
 from .test_ocr_baseline import needs_ocr
 
@@ -110,6 +110,6 @@ def test_a_file_of_answers_that_cannot_be_read_is_a_mistake(tmp_path: Path, cont
 @pytest.fixture(scope="module")
 def demo_screen() -> bytes:
     """The simulated phone's home screen, on which nothing fits the instruction."""
-    from guieval.testing.phone import encode, generate_episode
+    from guieval.playground.phone import encode, generate_episode
 
     return encode(generate_episode(0, 0).start.render())

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from guieval.actions import Click, LongPress, Open, Press, Scroll, Stop, Type, Wait
 from guieval.errors import ParseError
 from guieval.models import ABCModel
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
 

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, Stop, Type, Wait
+from guieval.conformance.examples import example_step
 from guieval.frames import PER_999, PER_1000
 from guieval.history import reference_entry
 from guieval.models import ABCModel, Message
 from guieval.registry import build_model, load_model
 from guieval.steps import StepTaskModel
-from guieval.testing.conformance.examples import example_step
 from tests.rows import every_row
 
 from .steps import scroll

@@ -10,10 +10,10 @@ from types import ModuleType
 import pytest
 
 from guieval.actions import Point, Scroll
+from guieval.conformance import check_adapter
+from guieval.conformance.published import agrees, published_groups, published_responses_are_read
 from guieval.models import ABCModel, ModelConfig
 from guieval.registry import list_adapters
-from guieval.testing.conformance import check_adapter
-from guieval.testing.conformance.published import agrees, published_groups, published_responses_are_read
 from tests.rows import every_row
 
 from .steps import adapter

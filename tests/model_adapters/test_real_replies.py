@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from guieval.conformance.adapters import SETTINGS
 from guieval.errors import ParseError
 from guieval.frames import Size
 from guieval.registry import list_adapters
-from guieval.testing.conformance.adapters import SETTINGS
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from guieval.actions import Click, Point
+from guieval.conformance.examples import example_step
 from guieval.frames import ResizedPixels, Size
 from guieval.models import ABCModel, ImageRef, ModelConfig
 from guieval.registry import build_model, load_model
 from guieval.steps import Setting
-from guieval.testing.conformance.examples import example_step
 from tests.rows import every_row
 
 from .steps import CLICK, PHONE, adapter, step

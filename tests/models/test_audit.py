@@ -31,12 +31,12 @@ from guieval.models.frame_audit import (
     title,
 )
 from guieval.models.scored_response import read_response
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark, load_model
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
 from guieval.settings import RunConfig
 from guieval.steps import Episode, Sample, StepTaskModel
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.model_adapters.replies import Target, rows, screenshot_sizes, size_of, target_of
 from tests.model_adapters.steps import adapter, step
@@ -248,7 +248,7 @@ CLICKS = [Click(point=Point(500.0, 500.0))] * 4
 
 def frames(warnings: Sequence[str]) -> list[str]:
     """The warnings of another coordinate frame."""
-    return [warning for warning in warnings if "guieval audit" in warning]
+    return [warning for warning in warnings if "guieval dev audit" in warning]
 
 
 def run_as(directory: Path, model: str, writes: ABCModel, count: int, actions: Sequence[Action] = CLICKS) -> RunOutcome:
@@ -273,7 +273,7 @@ def test_a_run_in_a_wrong_frame_warns_once_and_in_time(tmp_path: Path, guieval: 
     [warning] = run_as(tmp_path / "wrong", "ui-tars-1.5-7b", in_frame("ui-tars-1.5-7b", PER_1000), 60).warnings
     assert re.search(r"0-(999|1000) hits 50 of 50 .*; these steps cannot tell it apart from 0-(999|1000):", warning)
     assert "declared frame pixels-resized-28" in warning
-    done = guieval("audit", tmp_path / "wrong")
+    done = guieval("dev", "audit", tmp_path / "wrong")
     assert done.code == 1, done.err
     assert re.search(r"another frame fits far better: 0-(999|1000) hits 240 of 240 targets \(100.0%\)", done.out)
 
@@ -292,13 +292,13 @@ def test_the_command_line_states_it_during_the_run_and_after(
     for output in (done.out, done.err):
         [line] = [line for line in output.splitlines() if line.startswith("warning:")]
         assert "another frame fits far better: pixels" in line
-        assert line.endswith(f"guieval audit {tmp_path / 'run'}")
+        assert line.endswith(f"guieval dev audit {tmp_path / 'run'}")
     assert done.err.index("warning:") < done.err.rindex("steps/s"), "there is time to stop the run"
 
 
 def test_a_run_in_the_declared_frame_is_silent(tmp_path: Path, guieval: CommandLine) -> None:
     assert run_as(tmp_path / "right", "ui-tars-1.5-7b", load_model("ui-tars-1.5-7b"), 60).warnings == ()
-    done = guieval("audit", tmp_path)
+    done = guieval("dev", "audit", tmp_path)
     same = "pixels) hits 240 of 240 targets (100.0%), and no reading fits better; these steps cannot tell it apart from"
     assert done.code == 0 and same in done.out
     other: list[Action] = [Type(text="tea"), LongPress(point=Point(1.0, 2.0)), Stop()]

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from guieval.errors import UsageError
 from guieval.journal import MANIFEST, RunFolder
 from guieval.models import ModelConfig, Scaffold
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import list_models, load_benchmark, model_config
 from guieval.running.config import merge, parse
 from guieval.running.resolve import sample_parameters
-from guieval.testing.mock_server import MockServer, MockSettings
 from guieval.training.config import Evaluation
 from tests.command_line import CommandLine
 from tests.rows import every_row

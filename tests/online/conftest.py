@@ -11,10 +11,10 @@ from tests.waiting import PATIENCE
 def distant_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test here lets one of these pass."""
     for name in (
-        "conformance.SECONDS",
-        "pages.browsergym.LISTING_SECONDS",
-        "pages.webarena_infinity.START_SECONDS",
-        "pages.webarena_infinity.VERIFY_SECONDS",
-        "servers.service.LISTING_SECONDS",
+        "online.conformance.SECONDS",
+        "connectors.pages.browsergym.LISTING_SECONDS",
+        "connectors.pages.webarena_infinity.START_SECONDS",
+        "connectors.pages.webarena_infinity.VERIFY_SECONDS",
+        "connectors.servers.service.LISTING_SECONDS",
     ):
-        monkeypatch.setattr(f"guieval.online.{name}", PATIENCE)
+        monkeypatch.setattr(f"guieval.{name}", PATIENCE)

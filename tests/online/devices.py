@@ -94,7 +94,7 @@ def require_chromium(*packages: str) -> None:
     """Skip the test, or the module that is being imported, where Playwright, another package or Chromium is missing."""
     for package in ("playwright.async_api", *packages):
         pytest.importorskip(package, reason=f"{package.partition('.')[0]} is not installed")
-    from guieval.online.pages.browser import find_chromium
+    from guieval.connectors.pages.browser import find_chromium
 
     try:
         find_chromium("")

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from guieval.actions import ExecutableAction
+from guieval.conformance import Finding
+from guieval.connectors.pages.browser import find_chromium
 from guieval.errors import UsageError
 from guieval.online import ABCDevice, EnvironmentTask, Observation, Score
 from guieval.online.conformance import check_environment
 from guieval.online.find import environments, load_environment
-from guieval.online.pages.browser import find_chromium
-from guieval.online.phone import PhoneEnvironment
-from guieval.testing.conformance import Finding
+from guieval.playground.environments.phone import PhoneEnvironment
 from tests.command_line import CommandLine
 from tests.online.devices import Wrapped
 from tests.rows import every_row
@@ -104,5 +104,5 @@ def test_no_task_twice_and_none_without_steps() -> None:
 def test_the_command_checks_benchmark_and_environment_of_a_name(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Finding("demo", "tasks", "a broken promise")]  # tests/benchmarks tries the real ones
     monkeypatch.setattr("guieval.cli.models.check.check_benchmarks", lambda names: found)
-    ran = guieval("check", "demo")
+    ran = guieval("dev", "check", "demo")
     assert ran.code == 1 and "benchmark demo: 1 problem\n" in ran.out and "environment demo: conforms\n" in ran.out

@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Click, Unsupported
+from guieval.connectors.pages.miniwob import MiniWoB
 from guieval.online import ABCEnvironment
 from guieval.online.demonstrate import demonstrate
-from guieval.online.pages.miniwob import MiniWoB
-from guieval.online.phone import PhoneEnvironment
+from guieval.playground.environments.phone import PhoneEnvironment
 from guieval.registry import load_benchmark
 from tests.command_line import CommandLine
 from tests.online.devices import require_chromium
@@ -77,18 +77,18 @@ def test_all_tasks_that_the_expert_knows(tmp_path: Path, pages: ABCEnvironment) 
 
 def test_the_command_prints_how_many_tasks_it_does(tmp_path: Path, guieval: CommandLine) -> None:
     out = tmp_path / "made"
-    made = guieval("record", "--bench", "demo", "--agent", "expert", "--out", str(out), "--set", "episodes=3")
+    made = guieval("data", "record", "--bench", "demo", "--agent", "expert", "--out", str(out), "--set", "episodes=3")
     assert made.code == 0 and "3 episodes" in made.out and "the expert succeeds in 3 of 3 tasks" in made.out
     where = ["--data", str(out), "--out", str(tmp_path / "run")]
     assert guieval("run", "--model", "ocr-baseline", "--bench", "episodes", "--limit", "1", *where).code == 0
-    assert "exists; name a new folder" in guieval.sentence("record", "--bench", "demo", "--out", str(out))
+    assert "exists; name a new folder" in guieval.sentence("data", "record", "--bench", "demo", "--out", str(out))
 
 
 def test_wrong_choices_are_refused(tmp_path: Path, guieval: CommandLine) -> None:
     out = ["--out", str(tmp_path / "made")]
-    assert "name online runs, or an environment" in guieval.sentence("record", *out)
-    assert "name online runs, or an environment" in guieval.sentence("record", str(tmp_path), "--bench", "demo", *out)
-    assert "unknown model 'me'" in guieval.sentence("record", "--bench", "demo", "--agent", "me", *out)
-    assert "--seeds is 0" in guieval.sentence("record", "--bench", "demo", "--seeds", "0", *out)
-    assert "has no task 'x'" in guieval.sentence("record", "--bench", "demo", "--task", "x", *out)
-    assert "unknown environment 'demoo'" in guieval.sentence("record", "--bench", "demoo", *out)
+    assert "name online runs, or an environment" in guieval.sentence("data", "record", *out)
+    assert "name online runs, or an environment" in guieval.sentence("data", "record", str(tmp_path), "--bench", "demo", *out)
+    assert "unknown model 'me'" in guieval.sentence("data", "record", "--bench", "demo", "--agent", "me", *out)
+    assert "--seeds is 0" in guieval.sentence("data", "record", "--bench", "demo", "--seeds", "0", *out)
+    assert "has no task 'x'" in guieval.sentence("data", "record", "--bench", "demo", "--task", "x", *out)
+    assert "unknown environment 'demoo'" in guieval.sentence("data", "record", "--bench", "demoo", *out)

@@ -12,13 +12,13 @@ import pytest
 
 from guieval import actions
 from guieval.actions import Click, DoubleClick, Drag, ExecutableAction, Hotkey, Hover, Point, RightClick, Scroll, Type
+from guieval.conformance import example_step
+from guieval.connectors.pages.browser import Browser, key_name
 from guieval.errors import EnvironmentFailure
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocols import list_protocols
 from guieval.models.scored_response import storable
-from guieval.online.pages.browser import Browser, key_name
-from guieval.online.phone import PhoneEnvironment
-from guieval.testing.conformance import example_step
+from guieval.playground.environments.phone import PhoneEnvironment
 from tests.online.devices import DEVICE_ACTIONS, Result, played, require_chromium
 from tests.rows import every_row
 
@@ -186,7 +186,7 @@ def test_a_capture_that_chromium_refuses_for_a_moment_is_attempted_again(
 ) -> None:
     from playwright.async_api import Error, Page
 
-    monkeypatch.setattr("guieval.online.pages.browser._CAPTURE_WAITS", (0.01, 0.01))
+    monkeypatch.setattr("guieval.connectors.pages.browser._CAPTURE_WAITS", (0.01, 0.01))
     capture, attempts = Page.screenshot, []
 
     async def refuse(self: Page, **options: Any) -> bytes:

@@ -10,8 +10,8 @@ from PIL import Image
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
 from guieval.online.record import record
+from guieval.playground.phone import generate_episode
 from guieval.registry import load_benchmark
-from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 
@@ -38,7 +38,7 @@ def test_successes_are_episodes(tmp_path: Path, ran: Ran) -> None:
 
 def test_the_recorded_benchmark_is_run_offline(tmp_path: Path, ran: Ran, agent: Path, guieval: CommandLine) -> None:
     """The agent that made the episodes answers them: all its steps match but those after the one left out of task 6."""
-    made = guieval("record", str(ran.run), "--out", str(tmp_path / "episodes"))
+    made = guieval("data", "record", str(ran.run), "--out", str(tmp_path / "episodes"))
     assert made.code == 0 and "3 episodes" in made.out and "5 tasks without a success" in made.out
     words = ["--model", "scripted", "--adapter", str(agent), "--engine", "local", "--bench", "episodes"]
     where = ["--data", str(tmp_path / "episodes"), "--out", str(tmp_path / "offline")]
@@ -52,17 +52,17 @@ def test_nothing_to_record_is_refused(tmp_path: Path, ran: Ran, guieval: Command
     with pytest.raises(UsageError, match="none of the 5 tasks was a success"):
         record({ran.run: failures}, tmp_path / "new")
     assert not (tmp_path / "new").exists()
-    assert "exists; name a new folder" in guieval.sentence("record", str(ran.run), "--out", str(tmp_path))
+    assert "exists; name a new folder" in guieval.sentence("data", "record", str(ran.run), "--out", str(tmp_path))
     offline = tmp_path / "offline"
     adapter = str(REPOSITORY / "tests" / "scripted_agents.py")
     agent = ["--model", "scripted-hash", "--adapter", adapter, "--engine", "local"]
     assert guieval("run", *agent, "--bench", "demo", "--limit", "1", "--out", str(offline), "--quiet").code == 0
-    assert "is no online run" in guieval.sentence("record", str(offline), "--out", str(tmp_path / "x"))
+    assert "is no online run" in guieval.sentence("data", "record", str(offline), "--out", str(tmp_path / "x"))
 
 
 def test_a_model_is_run_and_recorded_in_one_command(tmp_path: Path, agent: Path, guieval: CommandLine) -> None:
     """The run stays beside the episodes, so a command that was stopped continues it."""
-    command = ["record", "--bench", "demo", "--agent", "scripted", "--adapter", str(agent), "--engine", "local"]
+    command = ["data", "record", "--bench", "demo", "--agent", "scripted", "--adapter", str(agent), "--engine", "local"]
     command += ["--set", "episodes=8", "--out", str(tmp_path / "episodes")]
     done = guieval(*command)
     assert done.code == 0 and "3 episodes" in done.out, done
@@ -76,6 +76,6 @@ def test_a_model_is_run_and_recorded_in_one_command(tmp_path: Path, agent: Path,
 
 
 def test_options_of_a_model_need_one(guieval: CommandLine) -> None:
-    assert "add --agent MODEL" in guieval.sentence("record", "--bench", "demo", "--engine", "local", "--out", "x")
-    sentence = guieval.sentence("record", "--bench", "demo", "--agent", "ocr-baseline", "--task", "t", "--out", "x")
+    assert "add --agent MODEL" in guieval.sentence("data", "record", "--bench", "demo", "--engine", "local", "--out", "x")
+    sentence = guieval.sentence("data", "record", "--bench", "demo", "--agent", "ocr-baseline", "--task", "t", "--out", "x")
     assert "--task chooses tasks of the expert" in sentence

@@ -28,11 +28,11 @@ from guieval.models.scaffold import Typing
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
 from guieval.online.attempt import Attempt, LoopRule, screen_name
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, last_attempts, read_trajectories
+from guieval.playground.mock_server import MockServer, MockSettings
+from guieval.playground.phone import generate_episode
 from guieval.reports.opened import open_run
 from guieval.reports.server.library import Library
 from guieval.steps import OnlineTask, Outcome, Sample
-from guieval.testing.mock_server import MockServer, MockSettings
-from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
 from tests.made_runs import ANSWERED
 from tests.made_runs import step as made_step

@@ -17,8 +17,9 @@ from guieval.online.find import environments
 from guieval.registry import list_benchmarks, list_models
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.running.config import merge, settings_file
-from guieval.training.config import parse_config, read_config
+from guieval.training.config import KINDS, parse_config, read_config
 from perf.reproduce import PAGE, TABLES, page
+from tests.docs.world import command_of
 from tests.rows import every_row
 
 LOOP = re.compile(r"for (\w) in ([^;]+); do (.*); done")
@@ -48,15 +49,16 @@ def commands() -> list[str]:
 def checked(command: str) -> None:
     """Raise for what the command line would refuse before it reads data or weights."""
     words = shlex.split(command.partition("-m ")[2] if command.startswith("accelerate") else command)
-    name, arguments = words[1], words[2:]
-    context = command_named(name).make_context(name, arguments)
+    name, arguments = command_of(words)
+    context = command_named(name).make_context(name, [*arguments])
     given: dict[str, Any] = context.params
     for option, names in KNOWN.items():
         if isinstance(given.get(option), str):
             assert given[option] in names(), f"{option} {given[option]!r}: {command}"
-    if name == "train":
+    if name == "train plan" or name.removeprefix("train ") in KINDS:
         file = settings_file(given["config"], "training", "training")
-        config = read_config(file, given["override"] or (), kind=given["kind"], data=given["data"])
+        kind = given.get("kind", name.removeprefix("train "))
+        config = read_config(file, given["override"] or (), kind=kind, data=given["data"])
         assert config.open_adapter() and parse_config(config.model_dump(exclude_unset=True))
     elif name == "run" and given.get("bench"):
         merge(None, given.get("override") or (), {"model": given["model"], "bench": given["bench"], "engine": given["engine"]})

@@ -35,8 +35,8 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, Message, ModelInput, ParsedResponse, Request
+from guieval.playground.phone import generate_episode
 from guieval.steps import StepTaskModel
-from guieval.testing.phone import generate_episode
 
 ACCURACY = {"careful": 0.75, "hasty": 0.45}
 """How often a name's agent is right with the reference's past; the judges are right as often as ``careful`` is."""

@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from guieval.playground.phone import generate_episode
 from guieval.registry import load_benchmark
-from guieval.testing.phone import generate_episode
 
 EPISODES = {
     "delete": ("people", 1),
@@ -56,7 +56,7 @@ def make_benchmark(folder: Path) -> None:
 
 
 def write_expert(recorded: Path, file: Path) -> None:
-    """Write the actions of a folder that ``guieval record`` made, by the episode's id."""
+    """Write the actions of a folder that ``guieval data record`` made, by the episode's id."""
     actions = {
         episode.key.episode_id: [step.action.model_dump(mode="json") for step in episode.steps]
         for episode in load_benchmark("episodes", recorded)

@@ -61,12 +61,12 @@ FOLDERS: dict[str, Folder] = {
         "--model careful --set mix_artifacts=runs/careful/soeval --set mix.start=0 --set mix.end=1 --set mix.mean=0.4", "mixed"
     ),
     "sweep": Folder(
-        "mix --model careful --artifacts runs/careful/soeval --pair 0:1 --pair 0.5:0.5 --means 2 --subset tools"
+        "study mix --model careful --artifacts runs/careful/soeval --pair 0:1 --pair 0.5:0.5 --means 2 --subset tools"
         f" {MIXED} --out runs/sweep",
-        "mix --resume runs/sweep --set adapter=agents.py --quiet",
+        "study mix --resume runs/sweep --set adapter=agents.py --quiet",
     ),
     **{
-        name: local(f"--model {model} --rounds 2 --samples 8 --seeds 0,100 {DRAWN}", name, "rollout")
+        name: local(f"--model {model} --rounds 2 --samples 8 --seeds 0,100 {DRAWN}", name, "study rollout")
         for name, model in (("rollout-careful", "careful"), ("rollout-hasty", "hasty"))
     },
     **{

@@ -18,8 +18,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from guieval.cli import main
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import Done
 
 HERE = Path(__file__).resolve().parent

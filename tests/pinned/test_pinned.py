@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 import guieval
+from guieval.connectors.pages.browser import find_chromium, require_playwright
 from guieval.errors import UsageError
 from guieval.journal import EPISODES, MANIFEST, METRICS, PACKED_STEPS, STEPS, RunFolder
 from guieval.metrics import TaskSummary
 from guieval.metrics.summary import WITHOUT_OPEN
 from guieval.online.find import load_environment
-from guieval.online.pages.browser import find_chromium, require_playwright
 from guieval.online.trajectory import TRAJECTORIES
 from guieval.reports.opened import OpenedRun
 from tests.pinned.folders import FOLDERS, RESUMED, Kind

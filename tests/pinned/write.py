@@ -69,7 +69,7 @@ def make_expert() -> None:
     """Let the expert of MiniWoB++ act in a Chromium."""
     tasks = " ".join(f"--task {name}" for name in (HERE / "pages.txt").read_text(encoding="utf-8").split())
     with TemporaryDirectory() as temporary, placed(Path(temporary), None) as place:
-        done = place(f"record --bench miniwob --agent expert --out recorded {tasks}")
+        done = place(f"data record --bench miniwob --agent expert --out recorded {tasks}")
         if done.code:
             sys.exit(done.err)
         write_expert(Path("recorded"), HERE / "expert.json")

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from guieval.cli import GROUPS
 from guieval.cli.models.new_adapter import adapter_source
+from guieval.conformance import check_adapter
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
-from guieval.testing.conformance import check_adapter
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 
@@ -70,7 +71,7 @@ def test_the_readme_is_short_and_its_commands_and_options_exist(guieval: Command
     """In the lines of code and between backquotes; ``tests/docs`` runs the lines."""
     assert len(README.split()) <= 900 and README.count("![") == 1
     code = [*re.findall(r"^    (guieval .*)$", README, re.MULTILINE), *re.findall(r"`(guieval [^`]*)`", README)]
-    named = [found for line in code if (found := re.match(r"guieval ((?:(?:data|study|dev) )?[a-z-]+)(.*)", line))]
+    named = [found for line in code if (found := re.match(rf"guieval ((?:(?:{'|'.join(GROUPS)}) )?[a-z-]+)(.*)", line))]
     assert len({found[1] for found in named}) > 15
     monkeypatch.setenv("COLUMNS", "200")
     for name in sorted({found[1] for found in named}):

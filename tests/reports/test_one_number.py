@@ -18,13 +18,13 @@ from guieval import evaluate_run, open_run
 from guieval.actions import Click, Point
 from guieval.journal.directory import TASKS
 from guieval.metrics import Measured
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark, load_model
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun
 from guieval.reports.server.library import Library
 from guieval.reports.server.overview import judged_run, metrics_section, stored_section
 from guieval.reports.tables.writers import plain
 from guieval.reports.viewer.reading import FAILED, NOT_RUN, RIGHT
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL
 from tests.command_line import CommandLine
 from tests.reports.scripted_runs import edited
@@ -124,7 +124,7 @@ def exported(guieval: CommandLine, run: Path, out: Path) -> Iterator[tuple[str, 
     """What is in the files of every format of ``export-results``; percentages in them have two decimals."""
 
     def written(form: str, *words: str) -> Path:
-        done = guieval("export-results", run, "--format", form, "--out", out / form, *words)
+        done = guieval("data", "export-results", run, "--format", form, "--out", out / form, *words)
         assert done.code == 0, done.err
         return out / form
 

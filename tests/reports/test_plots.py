@@ -19,7 +19,6 @@ from matplotlib.text import Text
 
 from guieval.errors import UsageError
 from guieval.metrics.breakdown import Cell, breakdown
-from guieval.metrics.correlation import correlate
 from guieval.metrics.intervals import Interval
 from guieval.metrics.measured import Measured
 from guieval.metrics.sampling import sampled
@@ -30,6 +29,7 @@ from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, write
 from guieval.reports.plots.pareto import Spent, on_front, pareto
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
+from guieval.studies.correlation.coefficients import correlate
 from tests.metrics.made_columns import PROTOCOL, made_columns
 
 

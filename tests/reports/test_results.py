@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from guieval.analysis.training_curves import half_width
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.history.modes import MODES
 from guieval.online.find import environments
 from guieval.registry import list_benchmarks, list_models
 from guieval.reports.leaderboards.published_results import ResultTable, get_results, joined, list_results
+from guieval.studies.training_curves import half_width
 from tests.rows import every_row
 
 TABLE = """

@@ -11,11 +11,11 @@ import pytest
 
 from guieval.errors import EngineError
 from guieval.evaluation import ActionEvaluator
+from guieval.exchange.atif_reading import make_run
+from guieval.exchange.exported import exported
+from guieval.exchange.formats import format_named
 from guieval.journal import RunFolder
 from guieval.models import Request, Response
-from guieval.reports.exchange.atif_reading import make_run
-from guieval.reports.exchange.exported import exported
-from guieval.reports.exchange.formats import format_named
 from guieval.reports.opened import OpenedRun, open_run
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.viewer.reading import shown_run, walk

@@ -74,7 +74,7 @@ def test_nothing_earns_more_than_the_expert(name: str) -> None:
 def test_the_command_shows_every_policy_under_every_protocol(guieval: CommandLine) -> None:
     judges = ("--protocol", "guievalkit", "--protocol", "ui-s1-sop")
     steps = ("--bench", "demo", "--set", "episodes=2", "--limit", "9")
-    done = guieval("probe-reward", "ui-s1", *steps, *judges, "--weight", "format_weight=0")
+    done = guieval("train", "probe-reward", "ui-s1", *steps, *judges, "--weight", "format_weight=0")
     assert done.code == 0, done.err
     lines = [line.split() for line in done.out.splitlines()]
     shown = [(line[0], line[1]) for line in lines if len(line) > 2 and line[0] in {each.name for each in PROBES}]
@@ -85,16 +85,16 @@ def test_the_command_shows_every_policy_under_every_protocol(guieval: CommandLin
 
 
 def test_the_table_in_the_docs_is_the_commands_and_odd_experts_are_noted(guieval: CommandLine) -> None:
-    done = guieval("probe-reward", "ui-s1", "--bench", "demo")
+    done = guieval("train", "probe-reward", "ui-s1", "--bench", "demo")
     page = (REPOSITORY / "docs" / "rewards.md").read_text()
     shown = {line.split()[0]: line.split()[2:6] for line in done.out.splitlines() if line.split()}
     for each in PROBES:
         assert f"| {' | '.join([each.name, *shown[each.name]])} | {each.summary} |" in page
-    done = guieval("probe-reward", "ui-r1", "--bench", "demo", "--set", "episodes=1", "--model", "ui-tars-7b")
+    done = guieval("train", "probe-reward", "ui-r1", "--bench", "demo", "--set", "episodes=1", "--model", "ui-tars-7b")
     assert "note: no reply of the expert has the form that ui-r1 requires: <think>...</think> <answer>" in done.out
     # A share of nothing, or of a loss, would mean nothing.
     less = [f"--weight={name}_weight={value}" for name, value in (("format", -1), ("type", 0), ("exact", 0))]
-    done = guieval("probe-reward", "ui-s1", "--bench", "demo", "--set", "episodes=1", *less)
+    done = guieval("train", "probe-reward", "ui-s1", "--bench", "demo", "--set", "episodes=1", *less)
     assert "under ui-s1-reward the expert earns less than nothing" in done.out and "% of the expert" not in done.out
 
 
@@ -115,7 +115,7 @@ def test_the_table_in_the_docs_is_the_commands_and_odd_experts_are_noted(guieval
     ],
 )
 def test_mistakes_end_with_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], sentence: str) -> None:
-    assert sentence in guieval.sentence("probe-reward", *arguments)
+    assert sentence in guieval.sentence("train", "probe-reward", *arguments)
 
 
 CLICK = step(Click(point=Point(500, 500)))

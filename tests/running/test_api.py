@@ -14,9 +14,9 @@ import pytest
 import guieval
 from guieval.errors import FatalEngineError, UsageError
 from guieval.journal import RunFolder
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.reports.opened import open_run
 from guieval.running.api import RunResult
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL, OPTIONS, command, reference
 from tests.command_line import CommandLine
 from tests.kernels import html_of

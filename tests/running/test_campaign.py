@@ -12,20 +12,20 @@ from pathlib import Path
 import pytest
 
 from guieval import campaign as campaign_in_python
-from guieval.analysis.trained import points, trained_models
 from guieval.data.sample_sets import get_sample_set
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import MANIFEST, STEPS, RunFolder
 from guieval.online.find import environments
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import list_benchmarks, load_benchmark, model_config
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.running.campaign import planned, read_campaign, staged, trainings_of
 from guieval.running.estimate import estimates, side_by_side, without_servers
-from guieval.running.trainings import TrainingStopped, costs
 from guieval.settings import RunConfig
-from guieval.testing.mock_server import MockServer, MockSettings
+from guieval.studies.trained import points, trained_models
+from guieval.training.trainings import TrainingStopped, costs
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.programs import started

@@ -13,11 +13,11 @@ import pytest
 from guieval.actions import Stop
 from guieval.errors import UsageError
 from guieval.journal import METRICS, RunFolder
+from guieval.playground.mock_server import MockServer
 from guieval.registry import model_configs
 from guieval.running.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
 from guieval.running.engine_choice import HOSTED
 from guieval.steps import Sample, StepOutcome, StepRecord, Usage
-from guieval.testing.mock_server import MockServer
 from tests.cli.demo_runs import MODEL, SMALL, centre, command
 from tests.command_line import CommandLine
 from tests.rows import every_row

@@ -13,7 +13,7 @@ from tests.kernels import executed
 
 CODE = """
 import guieval
-from guieval.testing.mock_server import MockServer, MockSettings
+from guieval.playground.mock_server import MockServer, MockSettings
 
 with MockServer(MockSettings(model="ui-tars-7b")) as server:
     result = guieval.run(model="ui-tars-7b", bench="demo", base_urls=server.base_url, limit=2, out="run")

@@ -15,8 +15,8 @@ from PIL import Image
 
 from guieval.data.preflight import Inspection, inspect
 from guieval.journal import RunFolder
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.pictures import orientation
 

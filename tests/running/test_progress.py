@@ -15,6 +15,7 @@ from rich.console import Console
 
 from guieval.actions import Stop
 from guieval.engines import EndpointStats
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.running.progress import dashboard as module
 from guieval.running.progress.counts import Load, Progress
 from guieval.running.progress.dashboard import Dashboard, picture, plain_line
@@ -23,7 +24,6 @@ from guieval.running.resolve import resolve
 from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.steps import Sample, StepError, StepOutcome, StepRecord, Usage, Verdict
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import outage
 from tests.rows import every_row
 from tests.running.scripted_runs import scripted_runner

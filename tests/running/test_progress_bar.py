@@ -43,15 +43,15 @@ def test_on_a_terminal_a_bar_with_the_percentage_fits_the_width(columns: int, ru
     assert columns < 80 or "48 of 48 steps" in lines[-1]
 
 
-@pytest.mark.parametrize("command", ["report", "prepare"])
+@pytest.mark.parametrize("command", ["report", "data prepare"])
 def test_no_color_is_respected_by_the_bar(command: str, run: Path, release: Path, tmp_path: Path) -> None:
     given = (run, "--no-images") if command == "report" else ("episodes", "--source", release)
-    code, written = on_terminal(command, *given, "--out", tmp_path / "out", NO_COLOR="1")
+    code, written = on_terminal(*command.split(), *given, "--out", tmp_path / "out", NO_COLOR="1")
     assert code == 0 and not COLOUR.search(written), repr(written)
     assert "━" in written and ("100 %" if command == "report" else "3 episodes") in drawn_lines(written)[-1]
 
 
-@every_row("command", ["score {run}", "runs {run}", "models", "benchmarks", "--help", "push --help", "scor"])
+@every_row("command", ["score {run}", "runs {run}", "models", "benchmarks", "--help", "data push --help", "scor"])
 def test_no_color_is_respected_by_what_is_printed(command: str, run: Path) -> None:
     code, written = on_terminal(*command.format(run=run).split(), output=True, columns=80, NO_COLOR="1")
     assert code == (2 if command == "scor" else 0) and written.strip()
@@ -68,7 +68,7 @@ def test_piped_output_is_plain_lines_with_a_percentage(run: Path, release: Path,
     reported = piped("report", run, "--no-images", "--out", tmp_path / "report")
     assert re.fullmatch(r"progress: writing the report: 100 %, 48 of 48 steps, \d:\d\d elapsed\n", reported)
     limited = ("--limit", "2")
-    prepared = piped("prepare", "episodes", "--source", release, "--out", tmp_path / "data", *limited)
+    prepared = piped("data", "prepare", "episodes", "--source", release, "--out", tmp_path / "data", *limited)
     assert re.fullmatch(r"progress: preparing episodes: 100 %, 2 of 2 episodes, \d:\d\d elapsed\n", prepared)
     tasks = piped("report", online_run(tmp_path / "online"), "--no-images")
     assert re.fullmatch(r"progress: writing the report: 100 %, 8 of 8 tasks, \d:\d\d elapsed\n", tasks)

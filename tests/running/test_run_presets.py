@@ -59,6 +59,6 @@ def test_flags_and_settings_go_over_a_preset_and_a_path_serves_as_well(guieval: 
 
 
 def test_an_unknown_preset_answers_with_the_nearest(guieval: CommandLine) -> None:
-    for command in ("run", "rollout", "mix"):
-        message = guieval.sentence(command, "--config", "ui-s1-so")
+    for command in ("run", "study rollout", "study mix"):
+        message = guieval.sentence(*command.split(), "--config", "ui-s1-so")
         assert "no file 'ui-s1-so'" in message and "did you mean 'ui-s1-sop'?" in message and "shipped: " in message

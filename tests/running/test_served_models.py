@@ -15,7 +15,7 @@ from guieval.journal.caveats import model_label
 from guieval.journal.run_files import RecordedConfig, RecordedModel
 from guieval.journal.served_model import same_checkpoint, unconfirmed_models
 from guieval.journal.setup import EngineFacts, Setup
-from guieval.testing.mock_server import MockServer, MockSettings
+from guieval.playground.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
 from tests.rows import every_row

@@ -17,12 +17,12 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.journal import METRICS
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.running import tracking
 from guieval.running.config import parse
 from guieval.running.tracking import Tracking, check_tracking, final_metrics, flat
 from guieval.secrets import Redaction
 from guieval.settings import Tracking as Settings
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine, Done
 from tests.rows import every_row
 

@@ -36,11 +36,11 @@ from guieval.data.sample_sets import get_sample_set, step_digest
 from guieval.data.selection import Choice
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, list_protocols
+from guieval.exchange.importing import import_predictions
 from guieval.journal import STEPS
 from guieval.metrics.columns import ENDS, TYPES, RunColumns
 from guieval.metrics.ledger import voted
 from guieval.registry import load_benchmark
-from guieval.reports.exchange.importing import import_predictions
 from guieval.scoring.matrix import ALL, agreeing, disagreements, disputed, judge_run, on_own_sets, protocols_for
 from guieval.steps import StepRecord, StepTaskModel
 from tests.evaluation.strategies import anything, tasks

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from guieval.evaluation import ClickRule, FailurePolicy, StepRules, TextRule, get_protocol, list_protocols
+from guieval.exchange.importing import import_predictions
 from guieval.reports import protocol_page as page
-from guieval.reports.exchange.importing import import_predictions
 from guieval.scoring.matrix import ALL, judge_run
 from tests.conftest import REPOSITORY
 from tests.rows import every_row

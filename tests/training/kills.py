@@ -16,8 +16,8 @@ from pathlib import Path
 
 import torch
 
-from guieval.running.trainings import checkpoints
 from guieval.training.session import SETTINGS
+from guieval.training.trainings import checkpoints
 from tests.killed import forked
 
 torch.set_num_threads(1)

@@ -13,7 +13,7 @@ from transformers import TrainerCallback
 
 from guieval.training.building import Parts
 from guieval.training.config import TrainingConfig, parse_config
-from guieval.training.tiny.speed import fast_on_cpu
+from guieval.training.speed import fast_on_cpu
 from guieval.training.trainers.groups import Group
 from guieval.training.trainers.rows import Row
 

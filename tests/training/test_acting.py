@@ -13,11 +13,11 @@ from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.models.scored_response import failed_sample, read_response
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.online.attempt import MOST_UNPARSEABLE
-from guieval.online.icons import IconsEnvironment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
+from guieval.playground.environments.icons import IconsEnvironment
+from guieval.playground.icons.screens import generate_icon_episode
 from guieval.registry import load_model
 from guieval.steps import Outcome, Sample, StepOutcome
-from guieval.testing.icons.screens import generate_icon_episode
 from guieval.training.acting import OnlineRollout, Stage
 from guieval.training.config import JudgeReward
 

@@ -189,7 +189,7 @@ def test_another_version_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_command_states_what_is_wrong(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "did you mean 'semi-online'" in guieval.sentence("train", "semi-onlin", "--config", "ui-s1")
+    assert "did you mean `guieval train semi-online`?" in guieval.sentence("train", "semi-onlin", "--config", "ui-s1")
     assert "did you mean 'ui-s1'" in guieval.sentence("train", "semi-online", "--config", "ui-s")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     message = guieval.sentence("train", "grpo", "--config", "tiny-grpo")

@@ -24,7 +24,7 @@ TRAINING = "kind: {kind}\nmodel: {model}\nbench: demo\nsplit: all\nlimit: 2\n"
 def exported(guieval: CommandLine, tmp_path: Path) -> Any:
     def export(form: str, kind: str = "sft", model: str = "qwen2.5-vl-7b-ui-s1") -> list[dict[str, Any]]:
         (tmp_path / "t.yaml").write_text(TRAINING.format(kind=kind, model=model))
-        done = guieval("export-training", "--config", tmp_path / "t.yaml", "--format", form, "--out", tmp_path / "out")
+        done = guieval("train", "export", "--config", tmp_path / "t.yaml", "--format", form, "--out", tmp_path / "out")
         assert done.code == 0, done.err
         return [json.loads(line) for line in (tmp_path / "out" / "train.jsonl").read_text().splitlines()]
 
@@ -119,7 +119,7 @@ def test_mistakes_are_one_sentence_and_nothing_is_written_over(exported: Any, gu
         (tmp_path / "t.yaml").write_text(TRAINING.format(kind=kind, model="qwen2.5-vl-7b-ui-s1"))
         out = tmp_path / ("out" if "already" in message else "other")
         given = ("--config", tmp_path / "t.yaml", "--format", form, "--out", out)
-        assert message in guieval.sentence("export-training", *given)
+        assert message in guieval.sentence("train", "export", *given)
     # texts that the frameworks replace are left out and counted
     prompt = [{"role": "user", "content": [{"type": "text", "text": "Type <image> here"}]}]
     counts = write_rows([(None, prompt, "yes")], tmp_path, "messages", "x")  # type: ignore[list-item]

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from guieval.errors import EngineError, JournalError, UsageError
-from guieval.running.trainings import checkpoints
 from guieval.training.checkpoints import mark
 from guieval.training.config import TrainingConfig
 from guieval.training.failures import TrainingFailed, explained, explanation
 from guieval.training.session import train
+from guieval.training.trainings import checkpoints
 from tests.conftest import REPOSITORY
 from tests.programs import started
 from tests.rows import every_row

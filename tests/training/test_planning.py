@@ -285,7 +285,7 @@ def test_one_that_cannot_fit(configured: Configured, monkeypatch: pytest.MonkeyP
 
 
 def test_the_command(guieval: CommandLine) -> None:
-    words = ["train", "semi-online", "--config", "ui-s1", "--plan", "--gpu-memory", "80", "--accelerate"]
+    words = ["train", "plan", "semi-online", "--config", "ui-s1", "--gpu-memory", "80", "--accelerate"]
     done = guieval(*words, "zero3", "--processes", "32", "--json")
     plan = json.loads(done.out)
     assert done.code == 0 and plan["fits"] and plan["launch"]["processes"] == 32
@@ -297,5 +297,3 @@ def test_the_command(guieval: CommandLine) -> None:
     assert refused.code == 2 and refused.err.count("GiB in each") == 1
     assert guieval(*words, "zero4").code == 2
     assert not os.path.exists("training/ui-s1")
-    without = guieval("train", "semi-online", "--config", "ui-s1", "--processes", "8")
-    assert without.code == 2 and "go with --plan" in without.err

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from guieval.errors import UsageError
-from guieval.running.trainings import checkpoints
 from guieval.training.checkpoints import discard_after, keep_until, last_checkpoint, mark
 from guieval.training.config import TrainingConfig
 from guieval.training.session import train
+from guieval.training.trainings import checkpoints
 from tests.rows import every_row
 
 from .conftest import Configured, json_lines, launched

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guieval.analysis.training_curves import training_curves
+from guieval.studies.training_curves import training_curves
 from guieval.training.session import train
 from guieval.training.sidecar import _add, evaluate_checkpoints
 from tests.command_line import CommandLine
@@ -29,7 +29,7 @@ EVALUATION: dict[str, Any] = {"bench_options": {"split": "test"}, "limit": 3}
 def test_no_such_training_is_a_sentence(guieval: CommandLine, tmp_path: Path, settings: str | None, message: str) -> None:
     if settings is not None:
         (tmp_path / "training.yaml").write_text(settings, encoding="utf-8")
-    assert message in guieval.sentence("evaluate-training", tmp_path)
+    assert message in guieval.sentence("train", "evaluate", tmp_path)
 
 
 def test_a_torn_line_costs_no_other(tmp_path: Path) -> None:
@@ -47,11 +47,11 @@ def test_figures_are_those_in_the_training(kind: str, configured: Configured, tm
     train(within)
     train(beside)
     assert not (tmp_path / "beside" / "evaluations").exists()
-    done = guieval("evaluate-training", tmp_path / "beside")  # the lines before are the trainings'
+    done = guieval("train", "evaluate", tmp_path / "beside")  # the lines before are the trainings'
     assert done.code == 0 and [line.partition(":")[0] for line in done.out.splitlines()[-2:]] == ["step 1", "step 2"], done
     expected = [row for row in evaluations(within) if row["step"]]
     assert evaluations(beside) == expected
-    again = guieval("evaluate-training", tmp_path / "beside")
+    again = guieval("train", "evaluate", tmp_path / "beside")
     assert again.out == "every checkpoint is evaluated\n"
     (curves,) = training_curves([tmp_path / "beside"])
     title = "success in evaluations (%)" if kind == "online" else "SOP score in evaluations (%)"

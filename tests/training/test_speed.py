@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from guieval.training.tiny.building import build_policy
-from guieval.training.tiny.speed import fast_on_cpu, frozen_vision_once
+from guieval.playground.tiny_policy.building import build_policy
+from guieval.training.speed import fast_on_cpu, frozen_vision_once
 
 SIZES = ((84, 56), (56, 84), (84, 56), (112, 112))
 

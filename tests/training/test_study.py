@@ -53,5 +53,5 @@ def test_a_study_trains_evaluates_resumes_and_is_a_curve(tmp_path: Path, guieval
     } == {"rl"}
     changed = guieval.sentence("campaign", file, "--out", out, "--set", "train.settings.seed=3")
     assert "training 'sft-4': " in changed and "setting 'seed' differs: it was 0, now 3" in changed
-    curve = guieval("fit-scaling", out, "--by", "row")
+    curve = guieval("study", "fit-scaling", out, "--by", "row")
     assert curve.code == 0 and "sft: y = " in curve.out and "n = 3" in curve.out, curve

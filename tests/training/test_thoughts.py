@@ -51,7 +51,7 @@ def test_a_thought_is_kept_if_the_reply_with_it_has_the_rewards_form() -> None:
 @pytest.mark.parametrize("by", ["self", "auxiliary"])
 def test_the_command_asks_a_server_each_step_once(by: str, server: Server, guieval: CommandLine, tmp_path: Path) -> None:
     out = tmp_path / "thoughts.jsonl"
-    given: list[str | Path] = ["thoughts", out, "--by", by, *DEMO, "--limit", "2"]
+    given: list[str | Path] = ["study", "thoughts", out, "--by", by, *DEMO, "--limit", "2"]
     asked: list[str | Path] = [*given, "--base-url", server.url, "--served-model", "other-model"]
     done = guieval(*asked)
     assert done.code == 0, done.err
@@ -68,8 +68,8 @@ def test_a_thought_of_the_wrong_form_is_asked_for_again(guieval: CommandLine, tm
     server = Server("<think>Bad <action> form</think>", "<think>Good.</think>")
     given = [*DEMO, "--limit", "1", "--concurrency", "1"]
     sampled = ["--base-url", server.url, "--set", "sampling.temperature=1.0"]
-    done = guieval("thoughts", tmp_path / "a.jsonl", *given, *sampled)
-    once = guieval("thoughts", tmp_path / "b.jsonl", *given, *sampled, "--tries", "1")
+    done = guieval("study", "thoughts", tmp_path / "a.jsonl", *given, *sampled)
+    once = guieval("study", "thoughts", tmp_path / "b.jsonl", *given, *sampled, "--tries", "1")
     server.stop()
     assert done.code == 0 and set(read_thoughts_file(tmp_path / "a.jsonl").values()) == {"Good."}
     assert "without: with the thought, the reply does not have the form that the reward requires" in once.out
@@ -141,4 +141,4 @@ def test_patches_during_training_ask_a_server_once_for_each_step(server: Server)
 )
 def test_a_mistake_is_one_sentence(arguments: list[str], message: str, guieval: CommandLine, tmp_path: Path) -> None:
     given = ["--model", UI_S1, "--bench", "demo"]
-    assert message in guieval.sentence("thoughts", tmp_path / "t.jsonl", *given, *arguments)
+    assert message in guieval.sentence("study", "thoughts", tmp_path / "t.jsonl", *given, *arguments)

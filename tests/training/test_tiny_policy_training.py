@@ -13,12 +13,12 @@ import torch
 from torch.nn import functional
 
 from guieval.journal import RunFolder
+from guieval.playground.icons.screens import COLOURS, SHAPES, draw_screen, split_of
+from guieval.playground.phone.dice import Dice
+from guieval.playground.tiny_policy import language
+from guieval.playground.tiny_policy.building import Policy, build_policy, tokens_of
+from guieval.playground.tiny_policy.language import RowWriter, draw_conversation, look_at, token_losses
 from guieval.registry import load_model
-from guieval.testing.icons.screens import COLOURS, SHAPES, draw_screen, split_of
-from guieval.testing.phone.dice import Dice
-from guieval.training.tiny import language
-from guieval.training.tiny.building import Policy, build_policy, tokens_of
-from guieval.training.tiny.language import RowWriter, draw_conversation, look_at, token_losses
 from tests.command_line import CommandLine
 
 ADAPTER = load_model("tiny-policy")
@@ -92,7 +92,7 @@ def test_the_program_writes_the_same_checkpoint_for_the_same_seed(tmp_path: Path
     from transformers import AutoProcessor, Qwen3VLForConditionalGeneration
 
     for name, seed in (("one", 1), ("same", 1), ("other", 2)):
-        command = [sys.executable, "-m", "guieval.training.tiny", "--out", str(tmp_path / name), "--seed", str(seed)]
+        command = [sys.executable, "-m", "guieval.playground.tiny_policy", "--out", str(tmp_path / name), "--seed", str(seed)]
         done = subprocess.run([*command, "--minutes", "0.02"], capture_output=True, text=True, check=True)
         assert f"drawn from seed {seed}" in done.stderr
     load = Qwen3VLForConditionalGeneration.from_pretrained

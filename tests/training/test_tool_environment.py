@@ -9,8 +9,8 @@ import pytest
 
 from guieval.actions import Point
 from guieval.errors import EnvironmentFailure
-from guieval.online.icons import IconsEnvironment
-from guieval.testing.icons.screens import IconEpisode, generate_icon_episode
+from guieval.playground.environments.icons import IconsEnvironment
+from guieval.playground.icons.screens import IconEpisode, generate_icon_episode
 from guieval.training.config import JudgeReward
 from guieval.training.tool_environment import ToolEnvironment, tool_environments
 
@@ -46,7 +46,7 @@ def test_tools_act_and_the_judge_rewards() -> None:
 
 def test_a_served_environment_is_the_same() -> None:
     pytest.importorskip("aiohttp")
-    from guieval.online.servers.openenv_server import Server
+    from guieval.connectors.servers.openenv_server import Server
     from tests.online.in_thread import InThread
 
     with InThread(Server(IconsEnvironment()).app()) as server:

@@ -55,7 +55,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an untrained tiny policy: verl reads its configuration, its tokenizer and its processor."""
     import torch
 
-    from guieval.training.tiny.building import build_policy
+    from guieval.playground.tiny_policy.building import build_policy
 
     folder = tmp_path_factory.mktemp("policy")
     build_policy(0).save(folder, torch.bfloat16)

@@ -14,13 +14,14 @@ import pytest
 import guieval.training.verl.online_loop as online_loop
 from guieval.actions import Click, ExecutableAction
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.online import Observation, icons
+from guieval.online import Observation
 from guieval.online.attempt import Attempt
 from guieval.online.tasks import EnvironmentTasks
+from guieval.playground.environments import icons
+from guieval.playground.icons.screens import SIZE, IconEpisode, generate_icon_episode
 from guieval.registry import load_model
 from guieval.rewards.advantages import Trajectory, advantages
 from guieval.steps import OnlineTask
-from guieval.testing.icons.screens import SIZE, IconEpisode, generate_icon_episode
 from guieval.training.acting import OnlineRollout
 from guieval.training.verl.online_loop import OnlineLoop
 from guieval.training.verl.records import RowRecord, logged, row_advantages
@@ -206,7 +207,7 @@ def test_no_more_rollouts_act_at_once_than_there_are_devices(rolled: Rolled, tas
 def test_a_rollout_through_openenv(rolled: Rolled, tasks: list[Row], tmp_path: Path) -> None:
     """The same goal on a served environment; rows name the server."""
     what = ["demo-icons", "--port", "0", "--set", "episodes=4", "--set", f"seed={SEED}", "--set", "split=train"]
-    command = [sys.executable, "-m", "guieval", "serve-environment", *what]
+    command = [sys.executable, "-m", "guieval", "dev", "serve-environment", *what]
     with started(command, stdout=subprocess.PIPE) as server_process:
         assert server_process.stdout is not None
         url = re.search(r"ws://[\d.:]+", server_process.stdout.readline())

@@ -1,4 +1,4 @@
-"""`guieval audit-engine` with real vLLM: two servers of one checkpoint, of which the second shrinks its pictures."""
+"""`guieval dev audit-engine` with real vLLM: two servers of one checkpoint, of which the second shrinks its pictures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def audited(server: VLLMServer, folder: Path, *more: str | Path) -> tuple[int, d
     """The exit code, what is printed as JSON, and the verdict of each finding."""
     where = ["--base-url", server.base_url, "--served-model", served_name(server.model, server.settings)]
     settings = [word for name, value in {**SMALL, "data": folder}.items() for word in ("--set", f"{name}={value}")]
-    words = [sys.executable, "-m", "guieval", "audit-engine", MODEL, *where, *settings, "--json", *map(str, more)]
+    words = [sys.executable, "-m", "guieval", "dev", "audit-engine", MODEL, *where, *settings, "--json", *map(str, more)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     values = json.loads(done.stdout)

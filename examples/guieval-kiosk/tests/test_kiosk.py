@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from guieval import ActionEvaluator, Click, Point, evaluate_run, list_protocols, load_benchmark, load_model, run
-from guieval.testing.conformance import check_adapter, check_benchmarks
-from guieval.testing.mock_server import MockServer, MockSettings
+from guieval.conformance import check_adapter, check_benchmarks
+from guieval.playground.mock_server import MockServer, MockSettings
 
 
 def test_the_benchmark_conforms() -> None:

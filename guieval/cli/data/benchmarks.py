@@ -72,9 +72,9 @@ def benchmark_details(kind: type[ABCBenchmark]) -> Iterator[str]:
     yield from (f"{title + ':':10}{value}" for title, value in facts.items() if value)
     if kind.name in (known := downloads()):
         size = known[kind.name].gigabytes
-        yield f"{'download:':10}guieval download {kind.name} --out DIR" + (f" (about {size:g} GB)" if size else "")
+        yield f"{'download:':10}guieval data download {kind.name} --out DIR" + (f" (about {size:g} GB)" if size else "")
     if kind.needs_data:
-        yield f"{'prepare:':10}guieval prepare {kind.name} --source RELEASE --out DIR, where the release is not read in place"
+        yield f"{'prepare:':10}guieval data prepare {kind.name} --source RELEASE --out DIR, if the release is not read in place"
         yield f"{'check:':10}guieval doctor {kind.name} --data DIR"
     if known_editions(kind.dataset):
         yield f"{'editions:':10}{', '.join(each.name for each in known_editions(kind.dataset))} (docs/benchmarks.md)"

@@ -1,4 +1,4 @@
-"""``guieval download``: get a benchmark's files from the Hugging Face hub, or say where they are published."""
+"""``guieval data download``: get a benchmark's files from the Hugging Face hub, or say where they are published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval export``: write any benchmark's annotations as episodes JSONL."""
+"""``guieval data export``: write any benchmark's annotations as episodes JSONL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval prepare``: convert a benchmark's release into a folder that opens at once."""
+"""``guieval data prepare``: convert a benchmark's release into a folder that opens at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval record``: make an offline benchmark of what succeeded online, or of an expert's demonstrations."""
+"""``guieval data record``: make an offline benchmark of what succeeded online, or of an expert's demonstrations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def record(
     if bench is not None and agent != EXPERT:
         if task:
             raise UsageError(
-                "--task chooses tasks of the expert; for a model: `guieval run --episodes FILE`, then `guieval record RUN`"
+                "--task chooses tasks of the expert; for a model: `guieval run --episodes FILE`, then `guieval data record RUN`"
             )
         settings = {
             **{"model": agent, "adapter": adapter, "engine": engine, "base_urls": tuple(base_url or ())},
@@ -103,7 +103,7 @@ def _every(runs: list[Path], out: Path) -> None:
     parts = counted(done.episodes, "episode"), counted(done.steps, "step"), counted(done.failed, "repetition")
     say("{}: {}, {}; {} without a success".format(out, *parts))
     model, file = folder.manifest.config.model.name, shlex.quote(str(out / RESPONSES))
-    echo(f"next: guieval import {file} --bench episodes --data {shlex.quote(str(out))} --model {model} --out RUN")
+    echo(f"next: guieval data import {file} --bench episodes --data {shlex.quote(str(out))} --model {model} --out RUN")
 
 
 def _demonstrations(bench: str, out: Path, seeds: range, tasks: list[str] | None, overrides: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""``guieval sample-sets``: the named sets of steps that published numbers are over."""
+"""``guieval data sample-sets``: the named sets of steps that published numbers are over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval select``: steps to train on, of runs by UI-R1's three stages, or nested subsets of a benchmark's episodes."""
+"""``guieval study select``: steps to train on, of runs by UI-R1's three stages, or nested subsets of a benchmark's episodes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from guieval.analysis.data_selection.candidates import read_candidates
-from guieval.analysis.data_selection.curated_files import HYPERTRACK_SIZES, nested_episodes, write_curated, write_nested
-from guieval.analysis.data_selection.stages import Curated, Recipe, curate, get_preset, read_quota, read_source
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
@@ -22,6 +19,9 @@ from guieval.errors import UsageError, nearest, refuse
 from guieval.journal.run_folders import runs_over, several_runs
 from guieval.reports.tables.records import writable
 from guieval.reports.tables.table import Table, columns
+from guieval.studies.data_selection.candidates import read_candidates
+from guieval.studies.data_selection.curated_files import HYPERTRACK_SIZES, nested_episodes, write_curated, write_nested
+from guieval.studies.data_selection.stages import Curated, Recipe, curate, get_preset, read_quota, read_source
 
 
 def select(

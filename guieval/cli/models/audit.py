@@ -1,4 +1,4 @@
-"""``guieval audit``: in which coordinate frame a model's answers really are."""
+"""``guieval dev audit``: in which coordinate frame a model's answers really are."""
 
 from __future__ import annotations
 

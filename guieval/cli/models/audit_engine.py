@@ -1,4 +1,4 @@
-"""``guieval audit-engine``: whether a server shows a model the pictures that it is sent."""
+"""``guieval dev audit-engine``: whether a server shows a model the pictures that it is sent."""
 
 from __future__ import annotations
 

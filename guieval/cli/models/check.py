@@ -1,4 +1,4 @@
-"""``guieval check``: the conformance suites, over shipped and foreign plug-ins alike."""
+"""``guieval dev check``: the conformance suites, over shipped and foreign plug-ins alike."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import typer
 
 from guieval.cli.options import loader_options
 from guieval.cli.tables import say
+from guieval.conformance import Finding, check_adapter, check_benchmarks, every_model
 from guieval.errors import UsageError, nearest
 from guieval.online.conformance import check_environment
 from guieval.online.find import environments, load_environment
 from guieval.registry import list_adapters, list_benchmarks, list_models, load_model
-from guieval.testing.conformance import Finding, check_adapter, check_benchmarks, every_model
 
 
 def check(

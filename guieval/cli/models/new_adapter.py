@@ -1,4 +1,4 @@
-"""``guieval new-adapter``: write a model family to begin with, complete and tested, as the README shows it."""
+"""``guieval dev new-adapter``: write a model family to begin with, complete and tested, as the README shows it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def new_adapter(
     say(f"{adapter}: a working adapter; change its prompt, its coordinate frame and what it parses")
     say(f"{test}: its test")
     echo(f"next: python -m pytest {tested}")
-    echo(f"      guieval check {shown}")
-    echo(f"      guieval mock-server {served} &")
+    echo(f"      guieval dev check {shown}")
+    echo(f"      guieval dev mock-server {served} &")
     echo(f"      guieval run {served} --bench demo --base-url http://127.0.0.1:8000/v1")
 
 

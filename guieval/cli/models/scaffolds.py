@@ -1,4 +1,4 @@
-"""``guieval scaffolds``: the named settings in which models are run, one of them in full, or how two differ."""
+"""``guieval dev scaffolds``: the named settings in which models are run, one of them in full, or how two differ."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _list(json_output: bool) -> None:
         Table("", columns("scaffold", "family", "source", "digest", keys=4, spare=("digest", "source")), rows),
         full="A wider terminal shows all.",
     )
-    say("`guieval scaffolds NAME` shows one in full, `guieval scaffolds NAME OTHER` how two differ.")
+    say("`guieval dev scaffolds NAME` shows one in full, `guieval dev scaffolds NAME OTHER` how two differ.")
 
 
 def _plain(scaffold: Scaffold) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``guieval consistency``: do executions do what their reasoning says, and does it matter?"""
+"""``guieval study consistency``: do executions do what their reasoning says, and does it matter?"""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import Annotated
 
 import typer
 
-from guieval.analysis.consistency.human_labels import read_human_labels
-from guieval.analysis.consistency.judging import Consistency, read_consistency
-from guieval.analysis.decisions.clustering import DEFAULTS
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, print_json, say, write_tables
@@ -19,9 +16,12 @@ from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder, is_run
 from guieval.journal.run_folders import one_run, rounds_of, runs_over, several_runs
 from guieval.registry import load_benchmark
-from guieval.reports.consistency_tables import consistency_json, example_table, step_lines, tables
-from guieval.reports.pages.consistency import consistency_page
 from guieval.reports.tables.records import writable
+from guieval.studies.consistency.human_labels import read_human_labels
+from guieval.studies.consistency.judging import Consistency, read_consistency
+from guieval.studies.consistency.page import consistency_page
+from guieval.studies.consistency.tables import consistency_json, example_table, step_lines, tables
+from guieval.studies.decisions.clustering import DEFAULTS
 
 UNDECIDED: dict[str, bool | None] = {"apart": None, "inconsistent": False}
 """How a step without a consensus counts: not at all, or as an inconsistent one."""
@@ -32,6 +32,10 @@ def consistency(
     judges: Annotated[
         str, typer.Option(metavar="A,B,C", help="Runs, or rollouts, made to think RUN's thoughts.", show_default=False)
     ],
+    pool: Annotated[
+        bool,
+        typer.Option("--pool", help="RUN and each judge are folders of runs, e.g. of several benchmarks: read each as one."),
+    ] = False,
     labels: Annotated[Path | None, path_option("Human labels, .csv or .jsonl: episode_id, step_index, consistent.")] = None,
     undecided: Annotated[
         str, typer.Option(help="Steps on which the judges have no consensus: apart, or inconsistent.")
@@ -56,10 +60,12 @@ def consistency(
     for file, endings in ((page, (".html",)), (steps, (".csv", ".jsonl"))):
         if file is not None and writable(file).suffix.lower() not in endings:
             raise UsageError(f"the file {str(file)!r} must end in {' or '.join(endings)}")
-    judged = runs_over("steps", [_judged(run, named)], "judge a run of the model with --mode offline")[0]
+    if pool and data is not None:
+        raise UsageError("--data is one benchmark's folder, and --pool reads several; leave it out")
+    judged = run if pool else runs_over("steps", [_judged(run, named)], "judge a run of the model with --mode offline")[0]
     settings = replace(DEFAULTS, radius=radius, min_samples=min_samples)
     labelled = None if labels is None else read_human_labels(labels)
-    found = read_consistency(judged, named, settings=settings, protocol=protocol, labels=labelled)
+    found = read_consistency(judged, named, pool=pool, settings=settings, protocol=protocol, labels=labelled)
     if labels is not None and not found.labelled:
         raise UsageError(f"none of the labels in {str(labels)!r} is of a step that is judged here")
     meant = UNDECIDED[undecided]
@@ -97,13 +103,16 @@ def _judged(run: Path, judges: Sequence[Path]) -> Path:
 
 
 def _write_page(found: Consistency, file: Path, data: Path | None, each: int, undecided_as: bool | None) -> None:
-    config = RunFolder(found.run).manifest.config
-    root = None
-    try:
-        root = load_benchmark(config.data.bench, data or config.data.folder, **(config.data.bench_options or {})).root
-    except UsageError as error:
-        if data is not None:
-            raise
-        say(f"note: the page has no screenshots, for the run's data cannot be opened ({error})", err=True)
-    file.write_text(consistency_page(found, root, each, undecided_as=undecided_as), encoding="utf-8")
+    roots = {}
+    for part in found.parts:
+        config = RunFolder(part).manifest.config.data
+        try:
+            opened = load_benchmark(config.bench, data or config.folder, **(config.bench_options or {}))
+        except UsageError as error:
+            if data is not None:
+                raise
+            say(f"note: the page has no screenshots of {config.bench}, for its data cannot be opened ({error})", err=True)
+        else:
+            roots[opened.name] = opened.root
+    file.write_text(consistency_page(found, roots, each, undecided_as=undecided_as), encoding="utf-8")
     echo(f"page:     {file}", err=True)

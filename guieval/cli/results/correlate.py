@@ -1,4 +1,4 @@
-"""``guieval correlate``: does a metric of static data go with success in live environments?"""
+"""``guieval study correlate``: does a metric of static data go with success in live environments?"""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from guieval.data.doctor.counts import counted
 from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, nearest, refuse
 from guieval.journal.run_folders import several_runs
-from guieval.metrics.correlation import Correlation
-from guieval.metrics.correlation import correlate as correlation_of
 from guieval.metrics.measured import SHARE, Measured
-from guieval.metrics.predictors import MEASURES, choices_of_models, compare_predictors
 from guieval.metrics.rounding import alike
 from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.reports.leaderboards.published_results import joined
 from guieval.reports.tables.table import Number, Table, columns
+from guieval.studies.correlation.coefficients import Correlation
+from guieval.studies.correlation.coefficients import correlate as correlation_of
+from guieval.studies.correlation.predictors import MEASURES, choices_of_models, compare_predictors
 
 if TYPE_CHECKING:
     Point = tuple[str, float, float]

@@ -1,4 +1,4 @@
-"""``guieval decisions``: how diverse and stable a model's decisions are, and how they shift between runs."""
+"""``guieval study decisions``: how diverse and stable a model's decisions are, and how they shift between runs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from guieval.analysis.decisions.clustering import ClusterSettings
-from guieval.analysis.decisions.executions import gaps, read_executions
-from guieval.analysis.decisions.measures import PUBLISHED, DecisionColumns, Thresholds, check_several, measure
-from guieval.analysis.decisions.points import METRICS
-from guieval.analysis.decisions.seeds import progress_by_seed
-from guieval.analysis.decisions.sensitivity import sensitivity
-from guieval.analysis.decisions.shifts import Cell, Shifts, shift
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, say, write_tables
@@ -24,7 +17,19 @@ from guieval.journal import RunFolder
 from guieval.journal.caveats import mark, notes
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, open_folder, pooled_parts, rounds_of, runs_over, several_runs
-from guieval.reports.decision_tables import (
+from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
+from guieval.reports.plots.paper import Width, check_file, write
+from guieval.reports.tables.records import writable
+from guieval.reports.tables.table import Table
+from guieval.steps import StepKey
+from guieval.studies.decisions.clustering import ClusterSettings
+from guieval.studies.decisions.executions import gaps, read_executions
+from guieval.studies.decisions.measures import PUBLISHED, DecisionColumns, Thresholds, check_several, measure
+from guieval.studies.decisions.points import METRICS
+from guieval.studies.decisions.seeds import progress_by_seed
+from guieval.studies.decisions.sensitivity import sensitivity
+from guieval.studies.decisions.shifts import Cell, Shifts, shift
+from guieval.studies.decisions.tables import (
     cell_table,
     progress_table,
     run_tables,
@@ -32,11 +37,6 @@ from guieval.reports.decision_tables import (
     shift_tables,
     trend_tables,
 )
-from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
-from guieval.reports.plots.paper import Width, check_file, write
-from guieval.reports.tables.records import writable
-from guieval.reports.tables.table import Table
-from guieval.steps import StepKey
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,7 +108,7 @@ def decisions(
         writable(out)
     if sensitivity and settings.metric != "l2":
         raise UsageError("--sensitivity tries both metrics itself, with L2 as the baseline; leave --metric out")
-    instead = "draw samples of recorded steps with `guieval rollout`; `guieval score` gives the pass@n of an online run"
+    instead = "draw samples of recorded steps with `guieval study rollout`; `guieval score` gives the pass@n of an online run"
     studies = _studies(runs, against, instead, pool=pool)
     read = _read(studies, _titles(list(studies), label), settings, thresholds, protocol, 0 if against is None else 1)
     studies, measured = {place: studies[place] for place in read}, list(read.values())

@@ -1,4 +1,4 @@
-"""``guieval export-results``: write the results of runs in the formats of other tools."""
+"""``guieval data export-results``: write the results of runs in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from guieval.cli.data.download import downloads
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.errors import UsageError, nearest, refuse
+from guieval.exchange.exported import Exported, exported
+from guieval.exchange.formats import FORMATS, Relationship, format_named
+from guieval.exchange.public_run import public_copy
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import several_runs
-from guieval.reports.exchange.exported import Exported, exported
-from guieval.reports.exchange.formats import FORMATS, Relationship, format_named
-from guieval.reports.exchange.public_run import public_copy
 
 
 def export_results(

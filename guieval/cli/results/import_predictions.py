@@ -1,4 +1,4 @@
-"""``guieval import``: make a run of another evaluation's predictions or results, and print what they held."""
+"""``guieval data import``: make a run of another evaluation's predictions or results, and print what they held."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
-from guieval.reports.exchange import importing
-from guieval.reports.exchange.predictions import Predictions
-from guieval.reports.exchange.predictions.mapped import parse_mapping
+from guieval.exchange import importing
+from guieval.exchange.predictions import Predictions
+from guieval.exchange.predictions.mapped import parse_mapping
 
 SHOWN = 3
 """How many reasons, names and damaged rows of each kind are printed."""

@@ -1,4 +1,4 @@
-"""``guieval judge``: a model looks at the trajectories of an online run and says which tasks are done."""
+"""``guieval study judge``: a model looks at the trajectories of an online run and says which tasks are done."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from guieval.cli.tables import JSON, print_json, say, show
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import one_run
-from guieval.online.judges import FOLDER, Agreement, Case, Judge, JudgedTask, agreement, ask, cases, load_judge, read_verdicts
 from guieval.reports.tables.table import Column, Number, Table
 from guieval.settings import Server
 from guieval.steps import EpisodeKey
+from guieval.studies.judges import FOLDER, Agreement, Case, Judge, JudgedTask, agreement, ask, cases, load_judge, read_verdicts
 
 TITLES = {
     "judged_success": "success rate, as judged",

@@ -1,4 +1,4 @@
-"""``guieval power``: the smallest difference between two models that steps can detect, before anything is run."""
+"""``guieval study power``: the smallest difference between two models that steps can detect, before anything is run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guieval.cli.tables import JSON, print_json, say
 from guieval.data.doctor.counts import counted
 from guieval.metrics.power import CORRELATION, DISAGREEMENT
 from guieval.metrics.rounding import percentage
-from guieval.reports.power import power as power_of
+from guieval.studies.power import power as power_of
 
 
 def power(
@@ -72,4 +72,4 @@ def power(
     say(f"assuming:   one model alone is right on {share},")
     say(f"            icc of the difference within episodes {found.icc:.2f} ({found.icc_is})")
     if "assumed" in (found.disagreement_is, found.icc_is):
-        say("            (guieval power RUN OTHER measures both with two runs)")
+        say("            (guieval study power RUN OTHER measures both with two runs)")

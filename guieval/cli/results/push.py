@@ -1,4 +1,4 @@
-"""``guieval push``: publish runs as a data set on the Hugging Face hub, after showing what would be uploaded."""
+"""``guieval data push``: publish runs as a data set on the Hugging Face hub, after showing what would be uploaded."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from guieval.data.doctor.counts import counted
 from guieval.data.hub.client import in_units
 from guieval.data.hub.upload import upload
 from guieval.errors import UsageError
+from guieval.exchange.parcel import check_secrets, pack, write_card
 from guieval.journal.run_folders import several_runs
-from guieval.reports.exchange.parcel import check_secrets, pack, write_card
 
 
 def push(

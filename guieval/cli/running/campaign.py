@@ -21,8 +21,8 @@ from guieval.cli.settings import RUN, Given, path_argument, path_option
 from guieval.cli.tables import echo, say, show
 from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
+from guieval.exchange.exported import slug
 from guieval.reports.campaign import planned_campaign, written_board
-from guieval.reports.exchange.exported import slug
 from guieval.reports.leaderboards.formats import board_tables
 from guieval.reports.tables.table import Number, Row, Table, bare, columns
 from guieval.running.campaign import Campaign, PlannedRun, staged, trainings_of
@@ -250,7 +250,7 @@ def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anywa
     """Print the leaderboard and the comparison, or the table of trainings; the leaderboard is written next to the runs."""
     board, against_first = written_board(read, runs, folder, anyway=anyway)
     if any(run.training is not None for run in runs):
-        from guieval.reports.study import study_table
+        from guieval.training.study_tables import study_table
 
         show(study_table(read, runs, folder, anyway=anyway))
     elif board is not None:

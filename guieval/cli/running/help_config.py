@@ -1,4 +1,4 @@
-"""``guieval help-config``: every setting of a run with its type, default and meaning, from the models that check them."""
+"""``guieval dev help-config``: every setting of a run with its type, default and meaning, from the models that check them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval mix``: one model over many mixtures of reference and on-policy history, and how exact match goes with them."""
+"""``guieval study mix``: a model over mixtures of reference and on-policy history, and how exact match goes with them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from guieval.analysis.mix_sweep.running import OpenSweep
-from guieval.analysis.mix_sweep.sweep import EqualOsr, MixOutcome, RegimeMetrics, Sweep, at_equal_osr, effect_of_gap
 from guieval.cli import options
 from guieval.cli.running.perform import Terminal, print_failure
 from guieval.cli.settings import RUN, Given, Settings, path_option
@@ -21,11 +19,13 @@ from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import FatalEngineError, ServersAway, UsageError
 from guieval.history.mixing import REGIMES
 from guieval.metrics.rounding import percentage
-from guieval.reports.mixing import TABLE, SweepResult, finished, planned_sweep
 from guieval.reports.plots.paper import check_file
 from guieval.reports.tables.table import Table, columns
 from guieval.running.outcome import RunOutcome
 from guieval.settings.sampling import OPTIONS
+from guieval.studies.mix_sweep.running import OpenSweep
+from guieval.studies.mix_sweep.sweep import EqualOsr, MixOutcome, RegimeMetrics, Sweep, at_equal_osr, effect_of_gap
+from guieval.studies.mix_sweep.tables import TABLE, SweepResult, finished, planned_sweep
 
 SWEEP_SETTINGS = Settings.of(Sweep, {"seed": "mix_seed"})
 
@@ -144,7 +144,7 @@ def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None
     echo(f"sweep:    {directory}")
     if not found.complete:
         say(f"left:     {found.settings - len(outcomes):,} of {found.settings:,} settings")
-        echo(f"resume:   guieval mix --resume {shlex.quote(str(directory))}")
+        echo(f"resume:   guieval study mix --resume {shlex.quote(str(directory))}")
 
 
 def _show_equal(parts: Sequence[EqualOsr], gap: float | None) -> None:

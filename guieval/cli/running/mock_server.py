@@ -1,4 +1,4 @@
-"""``guieval mock-server``: a scripted OpenAI-compatible server, for tests, load and machines without a GPU."""
+"""``guieval dev mock-server``: a scripted OpenAI-compatible server, for tests, load and machines without a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from guieval.cli.settings import Given, Settings
 from guieval.errors import UsageError
-from guieval.testing.mock_server import MockSettings, serve
+from guieval.playground.mock_server import MockSettings, serve
 
 SERVER = Settings.of(MockSettings, {"concurrency": "slots", "benchmark": "bench"})
 FOR_TESTS = ("api_key", "retry_after_date", "echo_key", "hang_at", "keep", "engine_version", "fingerprint")

@@ -34,9 +34,9 @@ from guieval.running.forecast import forecast
 from guieval.running.progress.dashboard import PLAIN_SECONDS, Dashboard
 from guieval.running.progress.display import Cost, Display, RunDisplay, Waited
 from guieval.running.resume.trust import resume_command
-from guieval.running.trainings import TrainingStopped
 from guieval.scoring.score import summary_of_runs
 from guieval.settings import RunConfig
+from guieval.training.trainings import TrainingStopped
 
 
 class Terminal(Display):

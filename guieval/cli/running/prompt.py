@@ -1,4 +1,4 @@
-"""``guieval prompt``: what a model would be sent for one step, to be read before anything is run."""
+"""``guieval dev prompt``: what a model would be sent for one step, to be read before anything is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval rollout``: many samples of every step, in rounds of one seed each."""
+"""``guieval study rollout``: many samples of every step, in rounds of one seed each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from guieval.analysis.decisions.executions import read_executions
-from guieval.analysis.rollout import planned_rollout
 from guieval.cli import options
 from guieval.cli.running.perform import perform, print_notes
 from guieval.cli.settings import RUN, Given, path_option
@@ -17,6 +15,8 @@ from guieval.errors import UsageError
 from guieval.reports.tables.table import Cell, Table, columns, share
 from guieval.running.execute import Result
 from guieval.settings.sampling import OPTIONS
+from guieval.studies.decisions.executions import read_executions
+from guieval.studies.rollout import planned_rollout
 
 _MOST_DIGITS = 20
 """Of a seed. Python refuses to convert thousands of digits; a number that is too large for a server is refused later."""
@@ -113,4 +113,4 @@ def _show(directory: Path, results: list[Result], *, json: bool) -> None:
     else:
         show(Table("Rollout", columns("round", *counts, "exact executions (%)", spare=("no action",)), tuple(rows)))
     print_notes(results)
-    echo(f"decisions: guieval decisions {directory}")
+    echo(f"decisions: guieval study decisions {directory}")

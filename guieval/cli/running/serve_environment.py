@@ -1,4 +1,4 @@
-"""``guieval serve-environment``: an environment for trainers that speak OpenEnv."""
+"""``guieval dev serve-environment``: an environment for trainers that speak OpenEnv."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import typer
 
 from guieval.cli.options import loader_options
 from guieval.cli.tables import echo
+from guieval.connectors.servers.openenv_server import serve
 from guieval.errors import UsageError
 from guieval.online.find import load_environment
-from guieval.online.servers.openenv_server import serve
 
 
 def serve_environment(

@@ -10,7 +10,7 @@ from guieval.data.doctor.counts import counted
 from guieval.reports.tables.table import Column, Row, Table, columns
 from guieval.running.campaign import PlannedRun
 from guieval.running.estimate import Estimate
-from guieval.running.trainings import PlannedTraining, costs, hours
+from guieval.training.trainings import PlannedTraining, costs, hours
 
 
 def show_plan(trainings: Sequence[PlannedTraining], runs: Sequence[PlannedRun], found: Mapping[Path, Estimate]) -> None:

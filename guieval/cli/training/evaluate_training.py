@@ -1,4 +1,4 @@
-"""``guieval evaluate-training``: evaluates the checkpoints of a training in a process of its own."""
+"""``guieval train evaluate``: evaluates the checkpoints of a training in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``guieval export-training``: the data of a training for other frameworks."""
+"""``guieval train export``: the data of a training for other frameworks."""
 
 from __future__ import annotations
 

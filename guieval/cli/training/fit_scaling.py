@@ -1,4 +1,4 @@
-"""``guieval fit-scaling``: the scaling law of a metric over the size of the training data, with intervals and a picture."""
+"""``guieval study fit-scaling``: the scaling law of a metric over the size of the training data, with intervals and a plot."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Annotated
 
 import typer
 
-from guieval.analysis.scaling import ScalingFit, ScalingSeries
-from guieval.analysis.scaling import fit_scaling as fit
-from guieval.analysis.trained import read_scaling_series
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
@@ -18,6 +15,9 @@ from guieval.errors import UsageError
 from guieval.reports.plots.paper import check_file, write
 from guieval.reports.plots.scaling import scaling
 from guieval.reports.tables.table import Table, columns
+from guieval.studies.scaling import ScalingFit, ScalingSeries
+from guieval.studies.scaling import fit_scaling as fit
+from guieval.studies.trained import read_scaling_series
 
 
 def fit_scaling(

@@ -1,38 +1,56 @@
-"""``guieval train ... --plan``: what a training needs, as a table."""
+"""``guieval train plan``: what a training needs, as a table."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from guieval.cli.tables import print_json, say, show
-from guieval.errors import UsageError
+import typer
+
+from guieval.cli.settings import path_option
+from guieval.cli.tables import JSON, print_json, say, show
+from guieval.cli.training.train import Overrides, Recipe, Sources
+from guieval.errors import UsageError, known_name
 from guieval.reports.tables.table import Cell, Table, bare, columns
 from guieval.running.config import settings_file
 
 if TYPE_CHECKING:
-    from guieval.training.config import TrainingConfig
     from guieval.training.planning import Batch, Plan
 
 GIB = 1 << 30
 
 
-def print_plan(
-    config: TrainingConfig, accelerate: Path | None, processes: int | None, gpu_memory: float | None, *, json: bool
+def plan(
+    kind: Annotated[str, typer.Argument(metavar="sft|grpo|semi-online|online", help="How to train.")],
+    config: Recipe,
+    override: Overrides = None,
+    data: Sources = None,
+    accelerate: Annotated[Path | None, path_option("accelerate's configuration, or a shipped one.")] = None,
+    processes: Annotated[int | None, typer.Option(min=1, help="Number of processes (GPUs).")] = None,
+    gpu_memory: Annotated[float | None, typer.Option(min=1, help="GiB of each GPU.")] = None,
+    json: JSON = False,
 ) -> None:
-    """Print the plan. Raises :class:`UsageError` if the training does not fit into the GPUs, after printing why."""
+    """Print a training's batches, steps and memory in each process, and train nothing.
+
+    The exit code is 2 if the training does not fit into the GPUs.
+    """
     from guieval.training.building import Parts
+    from guieval.training.config import KINDS, read_config
+    from guieval.training.guard import require_extra
     from guieval.training.planning import make_plan, read_launch
 
+    chosen = known_name("kind of training", kind, KINDS)
+    settings = read_config(settings_file(config, "training", "training"), override or (), kind=chosen, data=data or ())
+    require_extra()
     file = None if accelerate is None else settings_file(accelerate, "training/accelerate", "accelerate configuration")
     launch = read_launch(file, processes, None if gpu_memory is None else gpu_memory * GIB)
-    plan = make_plan(Parts(config), launch)
+    planned = make_plan(Parts(settings), launch)
     if json:
-        print_json(_plain(plan))
+        print_json(_plain(planned))
     else:
-        _show(plan)
-    if problem := plan.problem():
+        _show(planned)
+    if problem := planned.problem():
         raise UsageError(problem)
 
 

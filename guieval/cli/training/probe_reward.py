@@ -1,4 +1,4 @@
-"""``guieval probe-reward``: what degenerate policies earn under a reward, before anything is trained with it."""
+"""``guieval train probe-reward``: what degenerate policies earn under a reward, before anything is trained with it."""
 
 from __future__ import annotations
 

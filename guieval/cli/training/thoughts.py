@@ -1,4 +1,4 @@
-"""``guieval thoughts``: thoughts that lead to reference actions, for supervised training and for off-policy patches."""
+"""``guieval study thoughts``: thoughts that lead to reference actions, for supervised training and for off-policy patches."""
 
 from __future__ import annotations
 

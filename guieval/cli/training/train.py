@@ -13,55 +13,68 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from guieval.cli.settings import path_option
-from guieval.cli.tables import JSON, echo, say
-from guieval.cli.training.plan import print_plan
-from guieval.errors import UsageError, known_name
+from guieval.cli.tables import echo, say
+from guieval.errors import UsageError
 from guieval.running.config import settings_file
+
+if TYPE_CHECKING:
+    from guieval.training.config import Kind
+
+if TYPE_CHECKING:
+    pass
 
 PICTURE = "training.svg"
 SECONDS_TO_END = 20
 """Seconds in which a failed process prints its error and ends; the others wait so long for it."""
-KIND = typer.Argument(metavar="sft|grpo|semi-online|online", help="How to train.")
+
+Recipe: TypeAlias = Annotated[Path, path_option("YAML file, or the name of a shipped one.", "--config")]
+Overrides: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--set", help="Setting as key=value (key may be nested: a.b=c).")
+]
+Sources: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--data", metavar="PATH", help="The benchmark's data folder; of several sources BENCH=PATH, repeated."),
+]
+Out: TypeAlias = Annotated[Path | None, path_option("Folder to write to (default: the file's).")]
+Resume: TypeAlias = Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")]
 
 
-def train(
-    kind: Annotated[str, KIND],
-    config: Annotated[Path, path_option("YAML file, or the name of a shipped one.", "--config")],
-    override: Annotated[
-        list[str] | None, typer.Option("--set", help="Setting as key=value (key may be nested: a.b=c).")
-    ] = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="The benchmark's data folder; of several sources BENCH=PATH, repeated."),
-    ] = None,
-    out: Annotated[Path | None, path_option("Folder to write to (default: the file's).")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Print batches, steps and memory, and train nothing.")] = False,
-    accelerate: Annotated[Path | None, path_option("With --plan: accelerate's configuration, or a shipped one.")] = None,
-    processes: Annotated[int | None, typer.Option(min=1, help="With --plan: number of processes (GPUs).")] = None,
-    gpu_memory: Annotated[float | None, typer.Option(min=1, help="With --plan: GiB of each GPU.")] = None,
-    json: JSON = False,
+def sft(config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False) -> None:
+    """Train on the reference's actions (supervised)."""
+    _train("sft", config, override, data, out, resume)
+
+
+def grpo(config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False) -> None:
+    """Train by offline RL: GRPO on recorded steps with reference history."""
+    _train("grpo", config, override, data, out, resume)
+
+
+def semi_online(
+    config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False
 ) -> None:
-    """Train a model with TRL: by reference actions, or by offline, semi-online or online RL."""
-    from guieval.training.config import KINDS, read_config
+    """Train by UI-S1's semi-online RL: rollouts over recorded episodes, patched where the policy leaves them."""
+    _train("semi-online", config, override, data, out, resume)
+
+
+def online(config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False) -> None:
+    """Train by online RL: rollouts in an environment, judged at their end."""
+    _train("online", config, override, data, out, resume)
+
+
+def _train(
+    kind: Kind, config: Path, override: list[str] | None, data: list[str] | None, out: Path | None, resume: bool
+) -> None:
+    from guieval.training.config import read_config
     from guieval.training.guard import require_extra
 
-    chosen = known_name("kind of training", kind, KINDS)
     file = settings_file(config, "training", "training")
-    settings = read_config(file, override or (), kind=chosen, data=data or (), out=None if out is None else str(out))
+    settings = read_config(file, override or (), kind=kind, data=data or (), out=None if out is None else str(out))
     require_extra()
-    if plan:
-        print_plan(settings, accelerate, processes, gpu_memory, json=json)
-        return
-    if json or any(option is not None for option in (accelerate, processes, gpu_memory)):
-        raise UsageError(
-            "--accelerate, --processes, --gpu-memory and --json go with --plan: `accelerate launch` starts trainings"
-        )
     from guieval.training.failures import explained
     from guieval.training.session import train as begin
 
@@ -96,9 +109,9 @@ def _draw(folder: Path) -> None:
             err=True,
         )
         return
-    from guieval.analysis.training_curves import training_curves
     from guieval.reports.plots.paper import write
     from guieval.reports.plots.training import training
+    from guieval.studies.training_curves import training_curves
 
     try:
         write(training(training_curves([folder]), "two-column"), folder / PICTURE)

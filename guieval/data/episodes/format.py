@@ -1,7 +1,7 @@
 """The records of our own episode format, ``guieval-episodes-1``: a line of ``episodes.jsonl``, and ``prepared.json``.
 
-``docs/episodes.md`` describes the format. ``guieval prepare`` also writes ``prepared.json``, which names the benchmark and the
-release that a folder was made from.
+``docs/episodes.md`` describes the format. ``guieval data prepare`` also writes ``prepared.json``, which names the benchmark and
+the release that a folder was made from.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Preparation(BaseModel):
     version: str = ""
 
     def command(self, out: Path) -> str:
-        parts = ["guieval", "prepare", self.benchmark, "--source", self.source, "--out", str(out)]
+        parts = ["guieval", "data", "prepare", self.benchmark, "--source", self.source, "--out", str(out)]
         for name, value in self.options.items():
             parts += ["--set", f"{name}={value if isinstance(value, str) else to_json(value).decode()}"]
         if self.limit is not None:
@@ -128,7 +128,7 @@ class Preparation(BaseModel):
 
 
 def is_prepared(folder: Path) -> bool:
-    """Whether ``guieval prepare`` wrote this folder, to the end or not."""
+    """Whether ``guieval data prepare`` wrote this folder, to the end or not."""
     return (folder / PREPARED).is_file()
 
 

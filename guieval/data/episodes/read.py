@@ -204,7 +204,7 @@ class EpisodesFolder(ABCBenchmark):
 
 
 class PreparedEpisodes(EpisodesFolder):
-    """A folder that ``guieval prepare`` wrote, under the name, setting and protocol of the requested benchmark.
+    """A folder that ``guieval data prepare`` wrote, under the name, setting and protocol of the requested benchmark.
 
     Records are equal to those that the benchmark's own loader gives for the release. Where a benchmark and ``maker``, the one
     the folder was prepared as, are the same data in the settings *high* and *low*, and one is made from the other, the folder
@@ -228,7 +228,7 @@ class PreparedEpisodes(EpisodesFolder):
             raise UsageError(
                 f"the folder {str(root)!r} holds {made.dataset!r}, prepared as {made.benchmark!r}, and not {kind.title}; "
                 f"run it with --bench {made.benchmark}, or convert a release by "
-                f"`guieval prepare {kind.name} --source RELEASE --out DIR`"
+                f"`guieval data prepare {kind.name} --source RELEASE --out DIR`"
             )
         super().__init__(root)
         self._made = made

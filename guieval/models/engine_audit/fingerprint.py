@@ -84,7 +84,7 @@ def read_fingerprint(file: Path) -> Fingerprint:
         raise UsageError(f"the fingerprint {str(file)!r} cannot be read: {error.strerror}") from None
     except ValueError as error:
         why = first_problem(error).sentence if isinstance(error, ValidationError) else str(error)
-        raise UsageError(f"{str(file)!r} is no fingerprint of `guieval audit-engine --save`: {why}") from None
+        raise UsageError(f"{str(file)!r} is no fingerprint of `guieval dev audit-engine --save`: {why}") from None
 
 
 class ComparedAnswer(NamedTuple):

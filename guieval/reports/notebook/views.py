@@ -15,7 +15,6 @@ from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
 from guieval.metrics import TaskSummary
 from guieval.metrics.rounding import percentage
-from guieval.reports.consistency_tables import in_words
 from guieval.reports.console import Run, report_tables, run_table
 from guieval.reports.marks import step_overlay
 from guieval.reports.online_tables import online_tables
@@ -24,6 +23,7 @@ from guieval.reports.tables.table import Table, columns
 from guieval.reports.tables.writers import escaped, html_table
 from guieval.running.api import RunResult
 from guieval.steps import Episode, StepTaskModel
+from guieval.studies.consistency.tables import in_words
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -16,8 +16,8 @@ from guieval.steps import whole_text
 KIT = Path(__file__).parent
 STYLE, MARKS = KIT / "kit.css", KIT / "marks.css"
 """The styles of every page, and those of what is drawn on a screen."""
-NODES, THEME, SORTING, DRAWN = (KIT / f"{name}.js" for name in ("build", "theme", "sorting", "marks"))
-"""The scripts that build nodes, switch the colours, sort tables, and draw actions on a screen."""
+NODES, THEME, SORTING, DRAWN, LOADING = (KIT / f"{name}.js" for name in ("build", "theme", "sorting", "marks", "loading"))
+"""The scripts that build nodes, switch the colours, sort tables, draw actions on a screen, and load data files."""
 
 
 def page(template: Path, **values: Any) -> str:

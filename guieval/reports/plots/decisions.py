@@ -1,6 +1,6 @@
 """Pictures of decisions: PASS@n, how diversity is distributed, and what shifts between two runs.
 
-Source: the kinds of figures 4, 6, 7 and 8 of the GUIEvalKit paper; :mod:`guieval.analysis.decisions` defines them.
+Source: the kinds of figures 4, 6, 7 and 8 of the GUIEvalKit paper; :mod:`guieval.studies.decisions` defines them.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from guieval.analysis.decisions.measures import LEVELS, DecisionColumns, pass_at, pass_sizes
-from guieval.analysis.decisions.points import Ints
-from guieval.analysis.decisions.shifts import TRENDS, Shifts
 from guieval.errors import UsageError
 from guieval.reports.plots.heat import ink
 from guieval.reports.plots.paper import LOOKS, Width, drawing, label_axes, legend, looks, percent_axis
 from guieval.reports.plots.samples import samples
+from guieval.studies.decisions.measures import LEVELS, DecisionColumns, pass_at, pass_sizes
+from guieval.studies.decisions.points import Ints
+from guieval.studies.decisions.shifts import TRENDS, Shifts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

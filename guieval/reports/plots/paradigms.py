@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
-from guieval.metrics.correlation import correlate
 from guieval.reports.leaderboards.published_results import Joined
 from guieval.reports.plots.paper import LOOKS, Width, drawing, label_axes
 from guieval.running.estimate import duration
+from guieval.studies.correlation.coefficients import correlate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from guieval.analysis.trained import points, trained_models, training_folders
-from guieval.analysis.training_curves import training_curves
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, harmless, known_name, nearest
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
@@ -38,6 +36,8 @@ from guieval.reports.plots.training import training
 from guieval.running.costs import COSTED_STEPS, Price, mean_spending, price_of_run, read_prices, spending
 from guieval.scoring.matrix import ALL, judge_run
 from guieval.settings.given import AnyPath, OneOrMore, Paths, every, every_path, one_path
+from guieval.studies.trained import points, trained_models, training_folders
+from guieval.studies.training_curves import training_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

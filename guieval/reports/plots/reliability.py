@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.errors import UsageError
-from guieval.metrics.correlation import Correlation, correlate
 from guieval.reports.plots.paper import LOOKS, Width, drawing
+from guieval.studies.correlation.coefficients import Correlation, correlate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

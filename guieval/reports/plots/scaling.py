@@ -1,7 +1,7 @@
 """A metric against a quantity of the training data or of the history: points, and the curves fitted to them.
 
 Sources: GUIEvalKit paper (log-linear in episodes; Figure 5, the online source ratio, which is defined in
-:mod:`guieval.analysis.mix_sweep.sweep`); UI-S1 paper, Figure 4 (exponential).
+:mod:`guieval.studies.mix_sweep.sweep`); UI-S1 paper, Figure 4 (exponential).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from guieval.analysis.scaling import ScalingFit, ScalingSeries
-from guieval.analysis.trained import GPU_HOURS, Points
 from guieval.errors import UsageError
 from guieval.reports.plots.paper import Width, drawing, label_axes, legend, looks
+from guieval.studies.scaling import ScalingFit, ScalingSeries
+from guieval.studies.trained import GPU_HOURS, Points
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

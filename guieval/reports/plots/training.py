@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from guieval.analysis.training_curves import FIGURES, TrainingCurves
 from guieval.reports.plots.paper import Width, drawing, interval_ends, label_axes, legend, looks
+from guieval.studies.training_curves import FIGURES, TrainingCurves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from guieval.analysis.decisions.clustering import ClusterSettings
-from guieval.analysis.decisions.executions import gaps, read_executions
-from guieval.analysis.decisions.measures import measure
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import Kind
@@ -26,7 +23,6 @@ from guieval.metrics.columns import ENDS, RunColumns
 from guieval.metrics.of_run import Metrics
 from guieval.metrics.registry import registered
 from guieval.reports.console import Run, own_table, run_table, warning_lines
-from guieval.reports.decision_tables import run_tables
 from guieval.reports.matrix_table import agreement_lines, glance_table, step_lines
 from guieval.reports.online_tables import online_tables
 from guieval.reports.opened.metrics import score_metrics
@@ -39,6 +35,10 @@ from guieval.scoring.matrix import ALL, judge_answers, judge_run, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import stored_summary
 from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel, Verdict
+from guieval.studies.decisions.clustering import ClusterSettings
+from guieval.studies.decisions.executions import gaps, read_executions
+from guieval.studies.decisions.measures import measure
+from guieval.studies.decisions.tables import run_tables
 
 MOST_REASONS, REASON_LENGTH, EXAMPLES = 12, 200, 5
 _CARDS = ("exact match", "type match", "success rate", "progress", "coverage", "PG", "TSR")

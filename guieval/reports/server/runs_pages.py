@@ -101,7 +101,9 @@ class RunPages:
         if section == "online" and parts[0].compared == section:
             return comparing.online_sections([self._library.kept("online", name, read_online) for name in names])
         if not all(part.compared for part in parts):
-            raise UsageError("the metrics of rollouts are not compared here; look at their steps, or use `guieval decisions`")
+            raise UsageError(
+                "the metrics of rollouts are not compared here; look at their steps, or use `guieval study decisions`"
+            )
         if section == "patterns":
             judged = [self._library.kept("judged", name, overview.judged_run) for name in names]
             return comparing.patterns_section(directories, judged)

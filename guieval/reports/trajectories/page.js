@@ -3,12 +3,7 @@
 const list = $("list");
 const entries = [...list.children].map((node) => ({ node, link: node.querySelector("a"), text: node.textContent.toLowerCase() }));
 const STRIP = [260, 440];
-const OWN_FILE = /^data\/task-\d{5}\.js$/;
-const checked = (url) => {
-  if (!OWN_FILE.test(url)) throw new TypeError(`not a file of this report: ${url}`);
-  return url;
-};
-const policy = window.trustedTypes?.createPolicy("guieval", { createScriptURL: checked }) ?? { createScriptURL: checked };
+const loadScript = loaderOf(/^data\/task-\d{5}\.js$/);
 let current = -1;
 let large = -1; // the place in the strip of the screen that is enlarged
 
@@ -19,15 +14,7 @@ function open(number) {
   current = number;
   for (const { link } of entries) link.removeAttribute("aria-current");
   entries[number].link.setAttribute("aria-current", "true");
-  const script = document.createElement("script");
-  const url = `data/task-${String(number).padStart(5, "0")}.js`;
-  script.addEventListener("load", () => script.remove());
-  script.addEventListener("error", () => {
-    script.remove();
-    $("trajectory").replaceChildren(el("p", {}, `The file ${url} of this report is missing.`));
-  });
-  script.src = policy.createScriptURL(url);
-  document.head.append(script);
+  loadScript(fileName("task", number)).catch((error) => $("trajectory").replaceChildren(el("p", {}, error.message)));
 }
 
 function show(task) {
@@ -36,7 +23,7 @@ function show(task) {
   strip.append(...task.steps.map(stepNode), lastNode(task, size));
   $("trajectory").replaceChildren(
     el("h2", {}, foreign(task.name), task.repetition ? ` · repetition ${task.repetition}` : null),
-    el("p", { class: "goal" }, foreign(task.goal)),
+    paragraph("goal", foreign(task.goal)),
     verdict(task),
     strip,
   );
@@ -49,11 +36,11 @@ const verdict = (task) =>
     "div",
     { class: "verdict" },
     el("p", {}, el("span", { class: `badge end${task.code}`, "aria-hidden": "true" }, task.sign), " ", el("b", {}, task.ended)),
-    task.progress ? el("p", {}, `progress ${task.progress}`) : null,
-    el("p", {}, `${task.count} step${task.count === 1 ? "" : "s"}`),
-    /^moving\/task-\d{5}\.(gif|webp)$/.test(task.moving ?? "") ? el("a", { href: task.moving }, "As a moving picture") : null,
-    task.reason ? el("p", {}, foreign(task.reason)) : null,
-    task.effects.length ? el("div", {}, "Side effects:", el("ul", {}, task.effects.map((each) => el("li", {}, foreign(each))))) : null,
+    task.progress && el("p", {}, `progress ${task.progress}`),
+    el("p", {}, counted(task.count, "step")),
+    /^moving\/task-\d{5}\.(gif|webp)$/.test(task.moving ?? "") && el("a", { href: task.moving }, "As a moving picture"),
+    task.reason && el("p", {}, foreign(task.reason)),
+    task.effects.length > 0 && el("div", {}, "Side effects:", el("ul", {}, task.effects.map((each) => el("li", {}, foreign(each))))),
   );
 
 function stepNode(step) {
@@ -63,14 +50,14 @@ function stepNode(step) {
     { class: "step", tabindex: "-1" },
     el("h3", {}, `${step.index + 1} `, foreign(type)),
     screenNode(step.screen, step.size, step.action, `Screen of step ${step.index + 1}`),
-    el("p", { class: "action" }, foreign(step.words)),
-    step.missed === null ? null : el("p", { class: "missed" }, "Not carried out: ", foreign(step.missed)),
-    step.thought ? el("p", { class: "thought" }, foreign(step.thought)) : null,
-    step.conclusion && step.conclusion !== step.words ? el("p", { class: "soft" }, foreign(step.conclusion)) : null,
-    folded("Reasoning", step.reasoning),
-    folded("Response", step.raw),
-    folded("Text of the screen", step.text),
-    step.seconds === null ? null : el("p", { class: "soft" }, `${step.seconds.toFixed(1)} s`),
+    paragraph("action", foreign(step.words)),
+    step.missed !== null && paragraph("missed", "Not carried out: ", foreign(step.missed)),
+    step.thought && paragraph("thought", foreign(step.thought)),
+    step.conclusion && step.conclusion !== step.words && paragraph("soft", foreign(step.conclusion)),
+    [["Reasoning", step.reasoning], ["Response", step.raw], ["Text of the screen", step.text]].map(
+      ([title, text]) => text && folded(title, {}, el("pre", {}, foreign(text))),
+    ),
+    step.seconds !== null && paragraph("soft", `${step.seconds.toFixed(1)} s`),
   );
 }
 
@@ -79,27 +66,23 @@ const lastNode = (task, size) =>
     "li",
     { class: "step last", tabindex: "-1" },
     el("h3", {}, "End: ", task.ended),
-    task.last ? screenNode(task.last, size, null, "Last screen") : null,
-    task.reason ? el("p", {}, foreign(task.reason)) : null,
+    task.last && screenNode(task.last, size, null, "Last screen"),
+    task.reason && el("p", {}, foreign(task.reason)),
   );
-
-const folded = (name, text) =>
-  text ? el("details", {}, el("summary", {}, name), el("pre", {}, foreign(text))) : null;
 
 /** A screen with the action drawn on it; a press shows it large. */
 function screenNode(screen, size, action, name) {
-  if (!screen?.name) return el("p", { class: "empty" }, "No screenshot: ", foreign(screen?.why ?? "none was recorded"));
+  if (!screen?.name) return paragraph("empty", "No screenshot: ", foreign(screen?.why ?? "none was recorded"));
   const enlarge = (event) => {
     const room = [innerWidth * 0.94, innerHeight * 0.86];
-    const close = el("button", { type: "button", click: () => $("large").close() }, "Close");
+    const close = button({ click: () => $("large").close() }, "Close");
     $("large").replaceChildren(close, drawn(screen.name, size, action, name, room));
     if (!$("large").open) $("large").showModal();
     large = [...$("strip").children].indexOf(event.currentTarget.closest("li"));
     address();
   };
-  const button = el("button", { type: "button", class: "enlarge", "aria-label": `${name}: enlarge`, click: enlarge });
-  button.append(drawn(screen.name, size, action, name, STRIP));
-  return button;
+  const props = { class: "enlarge", "aria-label": `${name}: enlarge`, click: enlarge };
+  return button(props, drawn(screen.name, size, action, name, STRIP));
 }
 
 function drawn(file, size, action, name, room) {
@@ -146,11 +129,7 @@ list.addEventListener("keydown", (event) => {
   const seen = entries.filter(({ node }) => !node.hidden).map(({ link }) => link);
   seen[seen.indexOf(document.activeElement) + step]?.focus();
 });
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.matches("input, select")) return;
-  event.preventDefault();
-  $("search").focus();
-});
+searchKey($("search"));
 $("filters").addEventListener("input", () => {
   filter();
   address();
@@ -178,8 +157,8 @@ function follow() {
 }
 
 function enlargeLinked() {
-  const button = $("strip")?.children[large]?.querySelector(".enlarge");
-  if (button) button.click();
+  const screen = $("strip")?.children[large]?.querySelector(".enlarge");
+  if (screen) screen.click();
   else $("large").close();
 }
 $("large").addEventListener("close", () => {

@@ -22,15 +22,15 @@ from guieval.errors import ScreenshotError
 from guieval.journal.setup import describe
 from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import SCREENS, TrajectoryStep
-from guieval.reports.consistency_tables import in_words
 from guieval.reports.online_tables import online_tables
-from guieval.reports.pages.kit import DRAWN, MARKS, NODES, STYLE, THEME
+from guieval.reports.pages.kit import DRAWN, LOADING, MARKS, NODES, STYLE, THEME
 from guieval.reports.trajectories.moving import Moving, write_moving
 from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.step import action_values, clipped
+from guieval.studies.consistency.tables import in_words
 
-SCRIPTS = (NODES, THEME, DRAWN, Path(__file__).parent / "page.js")
+SCRIPTS = (NODES, LOADING, THEME, DRAWN, Path(__file__).parent / "page.js")
 TEMPLATE = Path(__file__).parent / "page.html.jinja"
 STYLES = (STYLE, MARKS, Path(__file__).parent / "style.css")
 SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?↻!–·", strict=True))

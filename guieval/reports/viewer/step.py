@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, scroll_path
-from guieval.analysis.decisions.clustering import DEFAULTS, Cluster, decide
-from guieval.analysis.decisions.executions import pooled
 from guieval.evaluation import ActionEvaluator, ClickRule, StepRules
 from guieval.evaluation.rules import polygon_of
 from guieval.reports.viewer.reading import SeenStep, code_of
 from guieval.steps import Sample, StepOutcome, StepRecord, StepTaskModel
+from guieval.studies.decisions.clustering import DEFAULTS, Cluster, decide
+from guieval.studies.decisions.executions import pooled
 
 TEXT_LIMIT = 20_000
 """Limit of a text in the page, in characters; the journal has the whole text."""

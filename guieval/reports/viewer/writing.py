@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from guieval.journal import RunFolder
-from guieval.reports.pages.kit import DRAWN, MARKS, NODES, STYLE, THEME
+from guieval.reports.pages.kit import DRAWN, LOADING, MARKS, NODES, STYLE, THEME
 from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, Content, Row, searched
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.pictures import Pictures
@@ -19,7 +19,7 @@ _BEFORE, _AFTER = (
     for parts in ("data state filters episodes moving filmstrip decisions screen notes panel table live", "page")
 )
 TEMPLATE = OWN / "page.html.jinja"
-SCRIPTS = [NODES, OWN / "script" / "nodes.js", DRAWN, *_BEFORE, THEME, *_AFTER]
+SCRIPTS = [NODES, LOADING, OWN / "script" / "nodes.js", DRAWN, *_BEFORE, THEME, *_AFTER]
 """The parts of the page's script, in the order in which they are joined."""
 STYLES = [STYLE, MARKS, OWN / "style.css"]
 

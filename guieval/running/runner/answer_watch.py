@@ -37,7 +37,7 @@ class AnswerWatch:
             self._with_key += sample.key_removed
         frame = self._frames.add(record.task, record.sample)
         warnings = [] if unreadable is None else [unreadable]
-        return warnings if frame is None else [*warnings, f"{frame}: guieval audit {self._directory}"]
+        return warnings if frame is None else [*warnings, f"{frame}: guieval dev audit {self._directory}"]
 
     def close(self) -> list[str]:
         """The warnings at the end of a session."""

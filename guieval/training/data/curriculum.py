@@ -1,7 +1,7 @@
 """Selects and weights the steps of a training by measurements of the policy's own samples: pass rate and decision diversity.
 
-The metrics are those of ``guieval decisions``: a step's pass rate is its decision stability (GUIEvalKit paper, section 5.1),
-the share of exact matches among the samples; its diversity is the entropy of its decisions in nats.
+The metrics are those of ``guieval study decisions``: a step's pass rate is its decision stability (GUIEvalKit paper, section
+5.1), the share of exact matches among the samples; its diversity is the entropy of its decisions in nats.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from guieval.analysis.decisions.clustering import ClusterSettings
-from guieval.analysis.decisions.executions import read_executions
-from guieval.analysis.decisions.measures import measure
 from guieval.errors import UsageError
 from guieval.steps import StepKey
+from guieval.studies.decisions.clustering import ClusterSettings
+from guieval.studies.decisions.executions import read_executions
+from guieval.studies.decisions.measures import measure
 from guieval.training.config import Curriculum
 
 

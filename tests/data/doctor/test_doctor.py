@@ -224,7 +224,7 @@ def test_mistakes_are_one_sentence(guieval: CommandLine, example: Path, tmp_path
     for arguments, words in (
         (("doctor", "--data", example), "--data needs the name of the benchmark"),
         (("doctor", "ui-r2", "--data", example), "did you mean 'ui-r1'?"),
-        (("doctor", "ui-r1", "--data", tmp_path / "images"), "guieval prepare ui-r1"),
+        (("doctor", "ui-r1", "--data", tmp_path / "images"), "guieval data prepare ui-r1"),
         ((*command, "--sample-set", "ac-8444"), "unknown sample set 'ac-8444'"),
         ((*command, "--set", "bench_options.fast=1"), "has no option 'fast'"),
         (("doctor", "--statistics"), "--statistics needs the name of the benchmark"),

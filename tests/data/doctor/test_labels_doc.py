@@ -76,7 +76,7 @@ class Format:
 
 
 class TFRecords:
-    """AndroidControl's release, which only ``guieval prepare`` reads."""
+    """AndroidControl's release, which only ``guieval data prepare`` reads."""
 
     @cached_property
     def record(self) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def test_going_on_reads_neither_finished_parts_nor_finished_episodes(source: Pat
 def test_a_folder_that_is_not_finished_is_not_opened(source: Path, out: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         prepare(scripted(whole_script(stopping_after(5))), source, out, limit=7)
-    command = f"`guieval prepare scripted --source {source} --out {out} --limit 7`"
+    command = f"`guieval data prepare scripted --source {source} --out {out} --limit 7`"
     told = re.escape(f"the folder {str(out)!r} was not prepared to its end; go on with {command}")
     with pytest.raises(UsageError, match=f"^{told}$"):
         opened(scripted(), out)
@@ -494,8 +494,8 @@ def test_one_folder_serves_both_settings_of_a_data_set_and_no_other_data_set(sha
     with pytest.raises(UsageError) as caught:
         load_benchmark("screenspot", tmp_path / "high")
     assert str(caught.value) == (
-        f"the folder {str(tmp_path / 'high')!r} holds 'androidcontrol', prepared as 'androidcontrol', and not ScreenSpot; "
-        "run it with --bench androidcontrol, or convert a release by `guieval prepare screenspot --source RELEASE --out DIR`"
+        f"the folder {str(tmp_path / 'high')!r} holds 'androidcontrol', prepared as 'androidcontrol', and not ScreenSpot; run "
+        "it with --bench androidcontrol, or convert a release by `guieval data prepare screenspot --source RELEASE --out DIR`"
     )
     with pytest.raises(UsageError, match=r"option 'screen_size' of 'androidcontrol' says how a release is read"):
         load_benchmark("androidcontrol", tmp_path / "high", screen_size="1080x2400")

@@ -191,7 +191,7 @@ def test_a_mistake_is_reported_by_file_line_and_field(wrong: Any, result: str, t
 
 
 def test_a_folder_without_episodes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"holds no episodes.jsonl or episodes.jsonl.gz; .* `guieval prepare episodes "):
+    with pytest.raises(UsageError, match=r"holds no episodes.jsonl or episodes.jsonl.gz; .* `guieval data prepare episodes "):
         load_benchmark("episodes", tmp_path)
     folder_of(tmp_path, "", "  ")
     with pytest.raises(DataError, match=r"holds no episode$"):

@@ -1,4 +1,4 @@
-"""``guieval download`` from a hub on this machine, with the real client."""
+"""``guieval data download`` from a hub on this machine, with the real client."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def download(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", offline)
         monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-        return guieval("download", *arguments)
+        return guieval("data", "download", *arguments)
 
     yield command
     close_session()
@@ -68,8 +68,8 @@ def test_a_download_that_broke_off_is_continued_and_checked(tmp_path: Path) -> N
     def run() -> subprocess.CompletedProcess[str]:
         names = {name: value for name, value in os.environ.items() if name not in foreign()}
         own = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
-        command: list[str | Path] = [sys.executable, "-m", "guieval", "download", "screenspot-v2", "--out", out, "--yes"]
-        return subprocess.run(command, capture_output=True, text=True, env=names | own)
+        command = ["-m", "guieval", "data", "download", "screenspot-v2", "--out", str(out), "--yes"]
+        return subprocess.run([sys.executable, *command], capture_output=True, text=True, env=names | own)
 
     files, out = released(tmp_path / "release", filler=24_000_000), tmp_path / "out"  # the client keeps pieces of 10 MiB
     with serving(LocalHub(REPOSITORY, files, cut=ARCHIVE)) as hub:
@@ -174,8 +174,10 @@ def test_every_repository_is_the_one_that_the_loader_names_and_every_one_on_the_
 
 
 def test_what_can_be_downloaded_says_so(guieval: CommandLine) -> None:
-    assert "download: guieval download screenspot-v2 --out DIR (about 1.33 GB)" in guieval("benchmarks", "screenspot-v2").out
-    assert "guieval download" not in guieval("benchmarks", "osworld-g").out
+    assert (
+        "download: guieval data download screenspot-v2 --out DIR (about 1.33 GB)" in guieval("benchmarks", "screenspot-v2").out
+    )
+    assert "guieval data download" not in guieval("benchmarks", "osworld-g").out
 
 
 def damaged() -> bytes:

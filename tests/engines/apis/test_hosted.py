@@ -16,10 +16,10 @@ from guieval.engines.apis.native import zoomed
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import END_TURN, Bill, Response
 from guieval.models.response import Call
+from guieval.playground.mock_server import MockServer
 from guieval.running.engine_choice import native_api
 from guieval.settings import Server
 from guieval.steps import Usage
-from guieval.testing.mock_server import MockServer
 from tests.engines import asking
 from tests.engines.asking import Sleeps, make_request
 from tests.rows import every_row
@@ -114,7 +114,7 @@ def test_the_mock_server_answers_in_the_sdks_own_types(kind: str) -> None:
     from google.genai.types import GenerateContentResponse
     from openai.types.responses import Response
 
-    from guieval.testing.mock_server.native import answer_body
+    from guieval.playground.mock_server.native import answer_body
 
     path = {"openai-responses": "responses", "anthropic": "messages", "gemini": "generateContent"}[kind]
     two = called(CLICK[kind], ("end_task", {"status": "done"}))

@@ -32,9 +32,9 @@ from guieval.engines.http.chat_body import chat_body
 from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageRef, Message, ModelInput, Request, Response
+from guieval.playground.mock_server import MockServer
 from guieval.secrets import Redaction
 from guieval.steps import Usage
-from guieval.testing.mock_server import MockServer
 from tests.engines.asking import Sleeps, ask, asked, engine_for, listening, make_request, mock
 from tests.engines.http.raw_answers import ask_raw, completion, response
 from tests.outage import reserved_port

@@ -9,7 +9,7 @@ import pytest
 
 from guieval.engines.http.refusals import IN_A_ROW, Refusals
 from guieval.journal import RunFolder
-from guieval.testing.mock_server import MockServer, MockSettings
+from guieval.playground.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 
 MODEL = "qwen3-vl-8b-instruct"

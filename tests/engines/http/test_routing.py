@@ -19,9 +19,9 @@ from guieval.engines.http.connections import Answer, Connections
 from guieval.engines.http.routing import HOMES, Router, Server
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Request, Response
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.settings import Server as ServerSettings
 from guieval.steps import Usage
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.engines.asking import Clock, Sleeps, Small, ask, engine_for, in_a_loop, make_request, make_task, mock
 from tests.outage import reserved_port
 

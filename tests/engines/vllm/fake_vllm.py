@@ -56,7 +56,7 @@ def main() -> None:
         with http.server.HTTPServer(("127.0.0.1", known.port), Unwell) as unwell:
             for _ in range(result["unwell"]):
                 unwell.handle_request()
-    from guieval.testing.mock_server import MockSettings, serve
+    from guieval.playground.mock_server import MockSettings, serve
 
     serve(MockSettings(port=known.port, served_models=(known.served_model_name,), **result.get("answers", {"policy": "fixed"})))
 

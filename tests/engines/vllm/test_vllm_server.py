@@ -26,9 +26,9 @@ from guieval.engines.vllm.server import ServerFailure, VLLMServer
 from guieval.errors import UsageError
 from guieval.journal import METRICS, STEPS, RunFolder
 from guieval.models import ModelConfig
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.running.execute import Servers
 from guieval.running.progress.display import Display
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.outage import reserved_port

@@ -14,11 +14,11 @@ from guieval.history import HistoryEntry
 from guieval.journal import MANIFEST
 from guieval.models import ABCModel, Message, ModelConfig, ModelInput
 from guieval.models.written_prompts import example_requests
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import build_model, list_models, load_model
 from guieval.running.resume.identity import digest
 from guieval.running.runner.runner import Runner
 from guieval.steps import StepTaskModel
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.checkpoints import of_each_kind
 from tests.command_line import CommandLine
 from tests.rows import every_row

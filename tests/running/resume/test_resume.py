@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from guieval.journal import STEPS, RunFolder
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.programs import started
 from tests.running.records import figures, final

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from guieval.journal import STEPS, RunFolder
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine, Done
 
 MODEL = "qwen3-vl-8b-instruct"

@@ -12,10 +12,10 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.journal import STEPS
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
 from guieval.running.config import parse
 from guieval.running.resume.trust import reaches, remember, resumed
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
@@ -57,8 +57,8 @@ def rewrite(run: Path, *keys: str, value: Any) -> None:
 
 
 COMMANDS = (
-    *(("score",), ("score", "--reparse"), ("report", "--no-images"), ("audit",), ("leaderboard",), ("compare",)),
-    *(("decisions",), ("consistency",), ("plot", "horizon", "--out", "horizon.svg"), ("run", "--resume")),
+    *(("score",), ("score", "--reparse"), ("report", "--no-images"), ("dev", "audit"), ("leaderboard",), ("compare",)),
+    *(("study", "decisions"), ("study", "consistency"), ("plot", "horizon", "--out", "horizon.svg"), ("run", "--resume")),
 )
 
 
@@ -75,7 +75,7 @@ def test_no_command_runs_the_adapter_that_a_folder_names(
     done = guieval(*command, *runs)
     assert not (tmp_path / "executed").exists()
     assert "Traceback" not in done.err
-    if command in (("score", "--reparse"), ("audit",), ("run", "--resume")):
+    if command in (("score", "--reparse"), ("dev", "audit"), ("run", "--resume")):
         assert done.code == 2 and f"--adapter {hostile}" in done.err
         assert "guieval runs no code that only a run folder names" in done.err
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from guieval.actions import Stop
+from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_model
 from guieval.running.runner.answer_watch import LOOKED_AT, AnswerWatch, ReplyWatch
 from guieval.steps import Sample, StepError, StepOutcome, StepRecord
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine, Done
 from tests.made_runs import step
 

@@ -13,18 +13,25 @@ async function listPage(main) {
     autocomplete: "off",
   });
   const values = (name) => [...new Set(runs.flatMap((run) => (name === "tag" ? run.tags : [run[name] ?? ""])))].filter(Boolean).sort();
+  const optionsOf = (name) => [["", `any ${name}`], ...values(name).map((each) => [each, each])];
   const selects = FILTERS.filter((name) => values(name).length > 1 || name === "tag").map((name) =>
-    el("select", { "data-name": name, "aria-label": `Filter by ${name}` }, el("option", { value: "" }, `any ${name}`), values(name).map((each) => el("option", { value: each }, each))),
+    el(
+      "select",
+      { "data-name": name, "aria-label": `Filter by ${name}` },
+      optionsOf(name).map(([value, text]) => el("option", { value }, text)),
+    ),
   );
   const count = el("p", { id: "count", role: "status" });
-  const compare = el("button", { type: "button", id: "compare", disabled: true }, "Compare");
-  const body = el("tbody", {});
+  const compare = button({ id: "compare", disabled: true }, "Compare");
   const chosen = new Set();
-  const heads = ["", "run", "headline", "n", "model", "benchmark", "mode", "begun", "state", "tags"];
+  const heads = ["", "run", "headline", "n", "model", "benchmark", "mode", "begun", "state", "tags"].map((name) =>
+    head(name || el("span", { class: "unseen" }, "compare"), { class: ["headline", "n"].includes(name) ? "number" : null }),
+  );
+  const table = tableOf({ id: "runs" }, heads);
   main.append(
     el("form", { id: "filters", role: "search", submit: (event) => event.preventDefault() }, search, selects, compare),
     count,
-    el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Runs" }, el("table", { id: "runs" }, el("thead", {}, el("tr", {}, heads.map((name) => el("th", { scope: "col", class: ["headline", "n"].includes(name) ? "number" : null }, name || el("span", { class: "unseen" }, "compare"))))), body)),
+    el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Runs" }, table),
   );
 
   const mark = () => {
@@ -42,15 +49,18 @@ async function listPage(main) {
     const shown = foreign(run.called ? `${run.called} (${run.name})` : run.name);
     const name = run.state === "broken" ? shown : el("a", { href: `runs/${run.id}/` }, shown);
     const headline = run.headline ? [percent(run.headline.value, 1), bar(Math.min(1, Math.max(0, run.headline.value)))] : "";
-    const remarks = [run.note ? el("p", { class: "soft" }, foreign(run.note.slice(0, 200))) : null, run.problem ? el("p", { class: "soft" }, foreign(run.problem)) : null];
-    const tags = run.tags.map((tag) => el("button", { type: "button", class: "tag", "aria-label": `Show runs with tag ${tag}`, click: () => showTag(tag) }, foreign(tag)));
+    const remarks = [run.note?.slice(0, 200), run.problem].filter(Boolean).map((each) => paragraph("soft", foreign(each)));
+    const tags = run.tags.map((tag) =>
+      button({ class: "tag", "aria-label": `Show runs with tag ${tag}`, click: () => showTag(tag) }, foreign(tag)),
+    );
+    const missing = run.headline?.missing ? ` (${number(run.headline.missing)} missing)` : "";
     return el(
       "tr",
       {},
       el("td", {}, box),
       el("th", { scope: "row" }, name, remarks),
       el("td", { class: "number", title: run.measure }, headline),
-      el("td", { class: "number" }, run.headline ? `${number(run.headline.n)}${run.headline.missing ? ` (${number(run.headline.missing)} missing)` : ""}` : ""),
+      el("td", { class: "number" }, run.headline ? `${number(run.headline.n)}${missing}` : ""),
       [run.model, run.benchmark, run.mode].map((each) => el("td", {}, foreign(each ?? ""))),
       el("td", {}, (run.created ?? "").slice(0, 16).replace("T", " ")),
       el("td", {}, run.state),
@@ -68,11 +78,12 @@ async function listPage(main) {
     const wanted = selects.filter((node) => node.value).map((node) => [node.dataset.name, node.value]);
     const fits = (run) => {
       const text = [run.called, run.name, run.model, run.benchmark, run.mode, run.note, ...run.tags].join("\n").toLowerCase();
-      return words.every((word) => text.includes(word)) && wanted.every(([name, value]) => (name === "tag" ? run.tags.includes(value) : run[name] === value));
+      const has = ([name, value]) => (name === "tag" ? run.tags.includes(value) : run[name] === value);
+      return words.every((word) => text.includes(word)) && wanted.every(has);
     };
     const listed = runs.filter(fits);
-    body.replaceChildren(...listed.map(row));
-    count.textContent = listed.length === runs.length ? counted(runs.length, "run") : `${number(listed.length)} of ${counted(runs.length, "run")}`;
+    table.tBodies[0].replaceChildren(...listed.map(row));
+    count.textContent = `${listed.length === runs.length ? "" : `${number(listed.length)} of `}${counted(runs.length, "run")}`;
     address();
   };
   const address = () => {
@@ -94,10 +105,6 @@ async function listPage(main) {
   compare.addEventListener("click", () => location.assign(`runs/${[...chosen].join(",")}/`));
   for (const node of [search, ...selects]) node.addEventListener("input", apply);
   addEventListener("hashchange", follow);
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.matches("input, select")) return;
-    event.preventDefault();
-    search.focus();
-  });
+  searchKey(search);
   follow();
 }

@@ -9,19 +9,19 @@ const TITLES = {
   online: "Metrics",
   patterns: "Who was right where",
 };
-const VERDICTS = ["right", "wrong", "unparseable", "unsupported", "infrastructure failure", "not run", "not reached"];
+const COLOURS = { right: 0, wrong: 2, unparseable: 3, unsupported: 4, "infrastructure failure": 5, "not run": 6, "not reached": 6 };
 
 async function overviewPage(main) {
-  const head = await get("data/head");
-  const several = head.runs.length > 1;
-  const ways = head.links.map((each) => el("a", { class: "way", href: each.link }, each.name));
-  main.append(el("nav", { "aria-label": "Pages of the run" }, ways), el("div", { class: "abouts" }, head.runs.map((run, at) => about(run, at, several))));
-  for (const name of head.sections) {
-    const title = TITLES[name] ?? `${"ABCDEFGH"[Number(name.split("-")[1])]} against A`;
+  const { runs, links, sections, stored } = await get("data/head");
+  const ways = links.map((each) => el("a", { class: "way", href: each.link }, each.name));
+  const abouts = runs.map((run, at) => about(run, at, runs.length > 1));
+  main.append(el("nav", { "aria-label": "Pages of the run" }, ways), el("div", { class: "abouts" }, abouts));
+  for (const name of sections) {
+    const title = TITLES[name] ?? `${LETTERS[Number(name.split("-")[1])]} against A`;
     const place = el("section", { class: "part", id: name, tabindex: "-1", "aria-label": title }, el("h2", {}, title));
     main.append(place);
     if (name === "protocols") {
-      const start = el("button", { type: "button" }, "Score the same answers under every protocol");
+      const start = button({}, "Score the same answers under every protocol");
       start.addEventListener("click", () => {
         start.remove();
         place.focus({ preventScroll: true }); // the button that was pressed is gone
@@ -30,10 +30,11 @@ async function overviewPage(main) {
       });
       if (location.hash === `#${name}`) await fetchPart(place, name);
       else place.append(start);
-    } else await fetchPart(place, name, name === "metrics" ? head.stored : null);
+    } else await fetchPart(place, name, name === "metrics" ? stored : null);
   }
   if (location.hash.length > 1) $(location.hash.slice(1))?.scrollIntoView();
-  if (head.links[0].link === "steps/") fetch("steps/data/index.js", { method: "HEAD" }).catch(() => {}); // the server keeps it, so the steps open at once
+  // The server keeps what it made, so the steps open at once.
+  if (links[0].link === "steps/") fetch("steps/data/index.js", { method: "HEAD" }).catch(() => {});
 }
 
 /** Fetches a section; until it comes, `stored` metrics are shown, which need no journal. */
@@ -52,25 +53,30 @@ async function fetchPart(place, name, stored) {
 
 const partNodes = (part) =>
   [
-    part.cards?.length ? el("ul", { class: "cards" }, part.cards.map(card)) : null,
-    part.verdicts ? verdictBar(part.verdicts, part.planned) : null,
-    part.failures ? failureList(part) : null,
+    part.cards?.length && el("ul", { class: "cards" }, part.cards.map(card)),
+    part.verdicts && verdictBar(part.verdicts, part.planned),
+    part.failures && failureList(part),
     notesList(part.notes),
-    part.tables?.length ? el("div", { class: "tables" }, part.tables.map(tableNode)) : null,
+    part.tables?.length && el("div", { class: "tables" }, part.tables.map(tableNode)),
   ].filter(Boolean);
 
-const card = (each) =>
-  el("li", {}, el("span", {}, each.name), el("strong", {}, each.value), el("small", {}, [each.ends, each.n === null ? "" : `n = ${number(each.n)}`, each.mark].filter(Boolean).join(" · ")));
+function card({ name, value, ends, n, mark }) {
+  const more = [ends, n !== null && `n = ${number(n)}`, mark].filter(Boolean).join(" · ");
+  return el("li", {}, el("span", {}, name), el("strong", {}, value), el("small", {}, more));
+}
 
 /** How every planned step ended: a bar, and the same in words with links to the steps. */
 function verdictBar(verdicts, planned) {
   const strip = el("div", { class: "verdicts", "aria-hidden": "true" });
   for (const each of verdicts) {
-    const part = el("i", { class: `v${VERDICTS.indexOf(each.name)}` });
+    const part = el("i", { class: `end${COLOURS[each.name]}` });
     part.style.flexGrow = String(each.count);
     strip.append(part);
   }
-  const words = (each) => [el("i", { class: `key v${VERDICTS.indexOf(each.name)}`, "aria-hidden": "true" }), `${each.name}: ${number(each.count)} (${percent(each.count, planned)})`];
+  const words = ({ name, count }) => [
+    el("i", { class: `key end${COLOURS[name]}`, "aria-hidden": "true" }),
+    `${name}: ${number(count)} (${percent(count, planned)})`,
+  ];
   return el("div", {}, strip, el("ul", { class: "legend" }, verdicts.map((each) => el("li", {}, link(each.link, words(each))))));
 }
 
@@ -85,21 +91,23 @@ function failureList(part) {
       el("td", {}, foreign(each.reason)),
       el("td", {}, each.steps.map((step, at) => [at ? ", " : "", link(step.link, foreign(step.name))])),
     );
-  const heads = ["answers", "verdict", "reason", "steps"].map((name) => el("th", { scope: "col" }, name));
+  const heads = ["answers", "verdict", "reason", "steps"].map((name) => head(name));
   return el(
     "div",
     { class: "wide", tabindex: "0", role: "group", "aria-label": "What failed" },
-    el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, part.failures.map(row))),
-    part.more ? el("p", { class: "soft" }, `${counted(part.more, "more reason")}.`) : null,
+    tableOf({}, heads, part.failures.map(row)),
+    part.more > 0 && paragraph("soft", `${counted(part.more, "more reason")}.`),
   );
 }
 
 /** What a run is, with its tags and the note on it. */
 function about(run, at, several) {
-  const letter = "ABCDEFGH"[at];
-  const named = several ? ` of ${letter}` : "";
-  const tags = el("input", { value: run.tags.join(" "), "aria-label": `Tags${named}, with spaces between them`, placeholder: "tags", autocomplete: "off" });
-  const note = el("textarea", { rows: "2", "aria-label": `Note on the run${several ? ` ${letter}` : ""}`, placeholder: "a note on the run", maxlength: "10000", dir: "auto" });
+  const letter = LETTERS[at];
+  const [page, named] = several ? [`../${run.id}/`, ` ${letter}`] : ["", ""];
+  const words = `Tags${several ? ` of ${letter}` : ""}, with spaces between them`;
+  const tags = el("input", { value: run.tags.join(" "), "aria-label": words, placeholder: "tags", autocomplete: "off" });
+  const labels = { "aria-label": `Note on the run${named}`, placeholder: "a note on the run", dir: "auto" };
+  const note = el("textarea", { rows: "2", maxlength: "10000", ...labels });
   note.value = run.note;
   const status = el("span", { class: "soft", role: "status" });
   const saved = (make) => async () => {
@@ -115,9 +123,9 @@ function about(run, at, several) {
   return el(
     "section",
     { class: "sheet about", "aria-label": several ? `Run ${letter}` : "The run" },
-    several ? el("h2", {}, `${letter}: `, el("a", { href: `../${run.id}/` }, foreign(run.name))) : null,
+    several && el("h2", {}, `${letter}: `, el("a", { href: page }, foreign(run.name))),
     el("ul", { class: "facts" }, run.facts.map((fact) => el("li", {}, foreign(fact)))),
-    run.noted ? el("p", {}, el("a", { href: several ? `../${run.id}/steps/#?noted=yes` : "steps/#?noted=yes" }, `${counted(run.noted, "step")} with a note`)) : null,
+    run.noted > 0 && el("p", {}, el("a", { href: `${page}steps/#?noted=yes` }, `${counted(run.noted, "step")} with a note`)),
     el("div", { class: "own" }, tags, note, status),
   );
 }

@@ -5,12 +5,6 @@ const get = async (address) => {
   if (!answer.ok) throw new Error((await answer.text()).trim());
   return answer.json();
 };
-const post = async (address, value) => {
-  const body = JSON.stringify(value);
-  const answer = await fetch(address, { method: "POST", headers: { "Content-Type": "application/json" }, body });
-  const words = await answer.text();
-  if (!answer.ok) throw new Error(words.trim());
-};
 /** Only addresses within this page, whatever the server's data hold. */
 const link = (address, ...children) => (/^(steps|trajectories)\//.test(address) ? el("a", { href: address }, children) : children);
 
@@ -35,18 +29,16 @@ function tableNode(table) {
       ? el("tr", {}, row.map((value, at) => cell(value, at, table.links[place])))
       : el("tr", { class: "gap" }, el("td", { colspan: String(table.columns.length) })),
   );
-  const heads = table.columns.map((column) => el("th", { scope: "col", class: column.right ? "number" : null }, column.name ? foreign(column.name) : el("span", { class: "unseen" }, "metric")));
+  const heads = table.columns.map(({ name, right }) =>
+    head(name ? foreign(name) : el("span", { class: "unseen" }, "metric"), { class: right ? "number" : null }),
+  );
   return el(
     "section",
     { class: "sheet" },
     el("h3", {}, foreign(table.title)),
-    el(
-      "div",
-      { class: "wide", tabindex: "0", role: "group", "aria-label": table.title || "Table" },
-      el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)),
-    ),
-    table.notes.map((note) => el("p", { class: "soft" }, foreign(note))),
+    el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": table.title || "Table" }, tableOf({}, heads, rows)),
+    table.notes.map((note) => paragraph("soft", foreign(note))),
   );
 }
 
-const notesList = (notes) => (notes?.length ? el("ul", { class: "notes" }, notes.map((note) => el("li", {}, foreign(note)))) : null);
+const notesList = (notes) => notes?.length > 0 && el("ul", { class: "notes" }, notes.map((note) => el("li", {}, foreign(note))));

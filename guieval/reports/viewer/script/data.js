@@ -2,29 +2,7 @@
 
 const waiting = new Map();
 const loaded = { steps: new Map(), text: new Map() };
-const OWN_FILE = /^data\/((steps|text)-\d{5}|index)\.js$/;
-const checked = (url) => {
-  if (!OWN_FILE.test(url)) throw new TypeError(`not a file of this report: ${url}`);
-  return url;
-};
-const policy = window.trustedTypes?.createPolicy("guieval", { createScriptURL: checked }) ?? { createScriptURL: checked };
-
-function loadScript(url) {
-  return new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.addEventListener("load", () => {
-      script.remove();
-      resolve();
-    });
-    script.addEventListener("error", () => {
-      script.remove();
-      reject(new Error(`The file ${url} of this report is missing.`));
-    });
-    script.fetchPriority = "high"; // before images
-    script.src = policy.createScriptURL(url);
-    document.head.append(script);
-  });
-}
+const loadScript = loaderOf(/^data\/((steps|text)-\d{5}|index)\.js$/);
 
 function load(kind, number) {
   const kept = loaded[kind].get(number);
@@ -35,7 +13,7 @@ function load(kind, number) {
   }
   const promise = new Promise((resolve, reject) => {
     waiting.set(`${kind}${number}`, resolve);
-    loadScript(`data/${kind}-${String(number).padStart(5, "0")}.js`).catch((error) => {
+    loadScript(fileName(kind, number)).catch((error) => {
       loaded[kind].delete(number);
       reject(error);
     });
@@ -54,9 +32,5 @@ document.querySelector('script[src="data/index.js"]').addEventListener("error", 
 window.guieval = Object.freeze({
   index: (_, value) => (index ? renew(value) : start(value)),
   chunk: (number, value) => arrive(`steps${number}`, value),
-  text: (number, value) =>
-    arrive(
-      `text${number}`,
-      value.map((each) => each.toLowerCase()),
-    ),
+  text: (number, value) => arrive(`text${number}`, value.map((each) => each.toLowerCase())),
 });

@@ -16,15 +16,9 @@ function drawSamples(run, x, y) {
   const nodes = [];
   for (const cluster of [...clusters].reverse()) {
     // the most frequent last, on top
+    const kind = `sampled ${rankClass(ranked.indexOf(cluster))}`;
     for (const [px, py, count] of cluster.points)
-      nodes.push(
-        svg("circle", {
-          class: `sampled ${rankClass(ranked.indexOf(cluster))}`,
-          cx: x(px),
-          cy: y(py),
-          r: Math.min(9, 3 + Math.log2(count)),
-        }),
-      );
+      nodes.push(svg("circle", { class: kind, cx: x(px), cy: y(py), r: Math.min(9, 3 + Math.log2(count)) }));
   }
   for (const [rank, cluster] of ranked.slice(0, COLOURS).entries()) {
     if (!cluster.points.length) continue;
@@ -43,77 +37,47 @@ function decisionsSection(run) {
   const decided = found.clusters.reduce((sum, each) => sum + each.count, 0);
   const right = found.clusters.reduce((sum, each) => sum + each.right[state.protocol], 0);
   const left = ranked.length - LISTED_DECISIONS;
-  const many = (number) => number.toLocaleString("en");
-  const share = (count) => percent(count, decided);
+  const cell = (...content) => el("td", { class: "number" }, ...content);
   const row = (cluster, rank) => {
-    const variants = cluster.texts.length > 1 ? textsOf(cluster) : null;
+    const share = percent(cluster.count, decided);
     return el(
       "tr",
       {},
       el("td", {}, el("span", { class: `swatch ${rankClass(rank)}`, "aria-hidden": "true" }), ` ${rank + 1}`),
-      el("td", { class: "action" }, told(cluster.prototype), variants),
-      el(
-        "td",
-        { class: "number" },
-        many(cluster.count),
-        el("meter", { min: "0", max: String(decided), value: String(cluster.count), "aria-label": share(cluster.count) }),
-      ),
-      el("td", { class: "number" }, share(cluster.count)),
-      el("td", { class: "number" }, many(cluster.right[state.protocol])),
+      el("td", { class: "action" }, told(cluster.prototype), cluster.texts.length > 1 && textsOf(cluster)),
+      cell(number(cluster.count), el("meter", { min: "0", max: decided, value: cluster.count, "aria-label": share })),
+      cell(share),
+      cell(number(cluster.right[state.protocol])),
     );
   };
-  const head = ["#", "decision", "drawn", "share", "right"].map((name) => el("th", { scope: "col" }, name));
+  const heads = ["#", "decision", "drawn", "share", "right"].map((name) => head(name));
   const apart = [
     ["hold no action", found.unparseable],
     ["are outside the action space", found.unsupported],
     ["were never answered", found.failed],
-  ]
-    .filter(([, count]) => count)
-    .map(([what, count]) => `${many(count)} ${what}`);
+  ].flatMap(([what, count]) => (count ? [`${number(count)} ${what}`] : []));
+  const measures =
+    found.diversity === null
+      ? "None of them holds a decision."
+      : `Diversity ${found.diversity.toFixed(3)} nats, as ${found.support.toFixed(2)} equally likely decisions; stability ` +
+        `${found.n ? (right / found.n).toFixed(3) : "-"}.`;
+  const lone =
+    alone > 1
+      ? `${number(alone)} more points lie alone (grey rings on the screen), each a decision of its own.`
+      : "1 more point lies alone (a grey ring on the screen), a decision of its own.";
   return section(
-    `Decisions of ${many(found.n)} samples`,
-    el(
-      "p",
-      { class: "measures" },
-      found.diversity === null
-        ? "None of them holds a decision."
-        : `Diversity ${found.diversity.toFixed(3)} nats, as ${found.support.toFixed(2)} equally likely decisions; stability ` +
-            `${found.n ? (right / found.n).toFixed(3) : "-"}.`,
-    ),
-    ranked.length
-      ? el(
-          "table",
-          { class: "decisions" },
-          el("thead", {}, el("tr", {}, head)),
-          el("tbody", {}, ranked.slice(0, LISTED_DECISIONS).map(row)),
-        )
-      : null,
-    left > 0 ? el("p", { class: "reason" }, `${counted(left, "more decision")}.`) : null,
-    alone
-      ? el(
-          "p",
-          { class: "reason" },
-          alone > 1
-            ? `${many(alone)} more points lie alone (grey rings on the screen), each a decision of its own.`
-            : "1 more point lies alone (a grey ring on the screen), a decision of its own.",
-        )
-      : null,
-    apart.length ? el("p", { class: "reason" }, `${apart.join("; ")}.`) : null,
-    el("p", { class: "costs" }, foreign(found.settings)),
+    `Decisions of ${number(found.n)} samples`,
+    paragraph("measures", measures),
+    ranked.length > 0 && tableOf({ class: "decisions" }, heads, ranked.slice(0, LISTED_DECISIONS).map(row)),
+    left > 0 && remark(`${counted(left, "more decision")}.`),
+    alone > 0 && remark(lone),
+    apart.length > 0 && remark(`${apart.join("; ")}.`),
+    paragraph("costs", foreign(found.settings)),
   );
 }
 
 function textsOf(cluster) {
   const more = cluster.different - cluster.texts.length;
-  return el(
-    "details",
-    {},
-    el("summary", {}, `${cluster.different} texts`),
-    el(
-      "ul",
-      { class: "plain" },
-      cluster.texts.map(([text, count]) => el("li", {}, `${count} × “`, foreign(text), "”")),
-      more > 0 ? el("li", {}, `and ${more} more`) : null,
-    ),
-  );
+  const items = cluster.texts.map(([text, count]) => [`${count} × “`, foreign(text), "”"]);
+  return folded(`${cluster.different} texts`, {}, plainList([...items, ...(more > 0 ? [`and ${more} more`] : [])]));
 }

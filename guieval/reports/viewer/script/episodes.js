@@ -26,25 +26,15 @@ function episodeRow(place) {
     blocks.push(el("i", { class: `end${end(row)}${matches[row] ? "" : " off"}` }));
   }
   const current = episodeOf[state.row] === episode;
-  const button = el(
-    "button",
-    {
-      type: "button",
-      class: "episode",
-      "data-episode": String(episode),
-      "aria-current": current ? "true" : null,
-      click: () => go(current && matches[state.row] ? state.row : first),
-    },
-    el(
-      "span",
-      { class: "name" },
-      foreign(index.labels[episode]),
-      el("span", { class: "of" }, `${count === total ? "" : `${count} of `}${total} step${total > 1 ? "s" : ""}`),
-    ),
+  const open = () => go(current && matches[state.row] ? state.row : first);
+  const steps = el("span", { class: "of" }, `${count === total ? "" : `${count} of `}${total} step${total > 1 ? "s" : ""}`);
+  const entry = button(
+    { class: "episode", "data-episode": String(episode), "aria-current": current ? "true" : null, click: open },
+    el("span", { class: "name" }, foreign(index.labels[episode]), steps),
     el("span", { class: "task" }, foreign(index.instructions[episode] || "(no instruction recorded)")),
     el("span", { class: "blocks", "aria-hidden": "true" }, blocks),
   );
-  const item = el("li", { "aria-setsize": listedEpisodes.length, "aria-posinset": place + 1 }, button);
+  const item = el("li", { "aria-setsize": listedEpisodes.length, "aria-posinset": place + 1 }, entry);
   item.style.top = `${place * ROW_HEIGHT}px`;
   return item;
 }

@@ -30,25 +30,12 @@ function frame(row, step) {
     : el("span", { class: "blank" });
   image.style.aspectRatio = `${Math.min(Math.max(width / height, 0.4), 2.4)}`;
   const code = end(row);
-  const words = ENDS[code].word;
-  return el(
-    "button",
-    {
-      type: "button",
-      class: `frame end${code}`,
-      "data-row": String(row),
-      "aria-label": `Step ${index.steps[row]}: ${words}`,
-      title: `Step ${index.steps[row]}: ${words}`,
-      click: () => go(row),
-    },
+  const words = `Step ${index.steps[row]}: ${ENDS[code].word}`;
+  const badges = [badge(code), ...index.runs.slice(1).map((_, other) => badge(end(row, other + 1), "other"))];
+  return button(
+    { class: `frame end${code}`, "data-row": String(row), "aria-label": words, title: words, click: () => go(row) },
     image,
-    el(
-      "span",
-      { class: "foot", "aria-hidden": "true" },
-      badge(code),
-      index.runs.slice(1).map((_, other) => badge(end(row, other + 1), "other")),
-      el("span", {}, String(index.steps[row])),
-    ),
+    el("span", { class: "foot", "aria-hidden": "true" }, badges, el("span", {}, String(index.steps[row]))),
   );
 }
 

@@ -1,24 +1,14 @@
 // Filters and search: which steps are listed.
 
-function counts(of) {
+/** The values of a function of rows, in order, each with the number of its rows. */
+function withCounts(of, order) {
   const found = new Map();
   for (let row = 0; row < index.steps.length; row++) {
     const name = of(row);
     if (name) found.set(name, (found.get(name) ?? 0) + 1);
   }
-  return found;
-}
-
-function select(label, name, options) {
-  const node = el("select", { name, "aria-label": label }, el("option", { value: "" }, label));
-  for (const [value, text] of options) node.append(el("option", { value }, text));
-  return el("span", {}, node);
-}
-
-function withCounts(of, order) {
-  const found = counts(of);
   const known = order ? order.filter((each) => found.has(each)) : [...found.keys()].sort();
-  return known.map((each) => [each, `${each} (${found.get(each).toLocaleString("en")})`]);
+  return known.map((each) => [each, `${each} (${number(found.get(each))})`]);
 }
 
 /** Who was right: all, none, some, one alone, all but one. */
@@ -42,6 +32,42 @@ function fits(pattern, row) {
   return pattern === "all" ? count === right.length : pattern === "none" ? !count : count > 0 && count < right.length;
 }
 
+/** The filters of this index: name, title, a row's value, and the options; without any, all values with their counts. */
+function choices() {
+  const verdicts = [...new Set(ENDS.map((each) => each.verdict))];
+  const answers = (test) => (row) => (test(row) ? "yes" : "no");
+  const yesOrNo = (yes, no) => [["yes", yes], ["no", no]];
+  const numbered = (values) => values.map((name, at) => [String(at), name || "(none)"]);
+  const noted = (row) => index.noted.some((each) => String(row) in each);
+  return [
+    ["verdict", "Verdict", (row) => ENDS[end(row)].verdict, null, verdicts],
+    ["kind", "Error", kindOf],
+    ["reference", "Reference", (row) => type(index.reference[row])],
+    ["predicted", "Prediction", (row) => type(index.predicted[0][row])],
+    index.protocols.length > 1 && ["disagree", "Agreement", answers(disagree), yesOrNo("Protocols disagree", "Protocols agree")],
+    comparing() && [
+      "flipped",
+      index.runs.length > 2 ? "Runs" : "A and B",
+      (row, pattern) => (fits(pattern, row) ? pattern : null),
+      patterns(),
+    ],
+    index.subsets.length > 1 && ["subset", "Subset", (row) => String(index.subset[episodeOf[row]]), numbered(index.subsets)],
+    ...index.groups.map(
+      ({ name, values, of }, at) => values.length > 1 && [`group:${at}`, name, (row) => String(of[row]), numbered(values)],
+    ),
+    (index.writable || index.noted.some((each) => Object.keys(each).length)) && [
+      "noted",
+      "Notes",
+      answers(noted),
+      yesOrNo("With a note", "Without"),
+    ],
+  ].filter(Boolean);
+}
+
+const optionsOf = ([, title, of, options, order]) =>
+  [["", title], ...(options ?? withCounts(of, order))].map(([value, text]) => el("option", { value }, text));
+const filterNodes = () => [...$("filters").elements].filter((node) => node.name);
+
 function buildFilters() {
   const form = $("filters");
   const search = el("input", {
@@ -53,68 +79,8 @@ function buildFilters() {
     autocomplete: "off",
     spellcheck: "false",
   });
-  form.append(search);
-  const verdicts = [...new Set(ENDS.map((each) => each.verdict))];
-  form.append(
-    select(
-      "Verdict",
-      "verdict",
-      withCounts((row) => ENDS[end(row)].verdict, verdicts),
-    ),
-  );
-  form.append(select("Error", "kind", withCounts(kindOf)));
-  form.append(
-    select(
-      "Reference",
-      "reference",
-      withCounts((row) => type(index.reference[row])),
-    ),
-  );
-  form.append(
-    select(
-      "Prediction",
-      "predicted",
-      withCounts((row) => type(index.predicted[0][row])),
-    ),
-  );
-  if (index.protocols.length > 1) {
-    form.append(
-      select("Agreement", "disagree", [
-        ["yes", "Protocols disagree"],
-        ["no", "Protocols agree"],
-      ]),
-    );
-  }
-  if (comparing()) {
-    form.append(select(index.runs.length > 2 ? "Runs" : "A and B", "flipped", patterns()));
-  }
-  if (index.subsets.length > 1)
-    form.append(
-      select(
-        "Subset",
-        "subset",
-        index.subsets.map((name, at) => [String(at), name || "(none)"]),
-      ),
-    );
-  index.groups.forEach((group, place) => {
-    if (group.values.length > 1)
-      form.append(
-        select(
-          group.name,
-          `group:${place}`,
-          group.values.map((name, at) => [String(at), name || "(none)"]),
-        ),
-      );
-  });
-  if (index.writable || index.noted.some((each) => Object.keys(each).length)) {
-    form.append(
-      select("Notes", "noted", [
-        ["yes", "With a note"],
-        ["no", "Without"],
-      ]),
-    );
-  }
-  form.append(el("button", { type: "reset", id: "clear", class: "quiet" }, "Clear filters"));
+  const select = (each) => el("span", {}, el("select", { name: each[0], "aria-label": each[1] }, optionsOf(each)));
+  form.append(search, ...choices().map(select), el("button", { type: "reset", id: "clear", class: "quiet" }, "Clear filters"));
   form.addEventListener("submit", (event) => event.preventDefault());
   let timer = 0;
   form.addEventListener("input", (event) => {
@@ -124,19 +90,14 @@ function buildFilters() {
   form.addEventListener("reset", () => setTimeout(readFilters, 0));
 }
 
-/** The counts beside verdicts and errors are of the protocol that is shown. */
+/** The counts are of the protocol that is shown, and of what is answered by now. */
 function recount() {
-  const verdicts = [...new Set(ENDS.map((each) => each.verdict))];
-  const form = $("filters");
-  for (const [name, any, options] of [
-    ["verdict", "Verdict", withCounts((row) => ENDS[end(row)].verdict, verdicts)],
-    ["kind", "Error", withCounts(kindOf)],
-  ]) {
-    const node = form.elements[name];
+  for (const each of choices().filter(([, , , options]) => !options)) {
+    const node = $("filters").elements[each[0]];
     const chosen = node.value;
-    node.replaceChildren(el("option", { value: "" }, any), ...options.map(([value, text]) => el("option", { value }, text)));
+    node.replaceChildren(...optionsOf(each));
     node.value = chosen;
-    if (node.value !== chosen) node.value = filters[name] = "";
+    if (node.value !== chosen) node.value = filters[each[0]] = "";
   }
 }
 
@@ -148,12 +109,9 @@ function readFilters() {
 
 /** The state of the form; the texts are loaded if a search needs them. */
 function takeFilters() {
-  const form = $("filters");
-  for (const node of form.elements) {
-    if (!node.name) continue;
+  for (const node of filterNodes()) {
     node.classList.toggle("set", node.value !== "");
-    if (node.name.startsWith("group:")) grouped.set(Number(node.name.slice(6)), node.value);
-    else filters[node.name] = node.value;
+    filters[node.name] = node.value;
   }
   if (filters.query.trim()) searchTexts();
 }
@@ -161,7 +119,7 @@ function takeFilters() {
 /** What is set, as the part of a link after the question mark. */
 function query() {
   const set = new URLSearchParams();
-  for (const node of $("filters").elements) if (node.name && node.value) set.set(node.name, node.value.toWellFormed?.() ?? node.value);
+  for (const node of filterNodes()) if (node.value) set.set(node.name, node.value.toWellFormed?.() ?? node.value);
   if (state.sample.some(Boolean)) set.set("sample", state.sample.join("."));
   if (state.zoom > 1) set.set("zoom", "2");
   if (table.shown) set.set("view", "table");
@@ -178,8 +136,7 @@ function query() {
 /** Sets the form as a link says; whether that changed anything. */
 function setFilters(given) {
   let changed = false;
-  for (const node of $("filters").elements) {
-    if (!node.name) continue;
+  for (const node of filterNodes()) {
     const wanted = given.get(node.name) ?? "";
     if (node.value === wanted) continue;
     node.value = wanted;
@@ -216,18 +173,9 @@ function accepts() {
       return words.every((word) => near.includes(word) || text.includes(word));
     });
   }
-  if (filters.verdict) tests.push((row) => ENDS[end(row)].verdict === filters.verdict);
-  if (filters.kind) tests.push((row) => kindOf(row) === filters.kind);
-  if (filters.reference) tests.push((row) => type(index.reference[row]) === filters.reference);
-  if (filters.predicted) tests.push((row) => type(index.predicted[0][row]) === filters.predicted);
-  if (filters.disagree) tests.push((row) => disagree(row) === (filters.disagree === "yes"));
-  if (filters.flipped) {
-    tests.push((row) => fits(filters.flipped, row));
-  }
-  if (filters.noted) tests.push((row) => index.noted.some((each) => String(row) in each) === (filters.noted === "yes"));
-  if (filters.subset) tests.push((row) => index.subset[episodeOf[row]] === Number(filters.subset));
-  for (const [place, wanted] of grouped) {
-    if (wanted) tests.push((row) => index.groups[place].of[row] === Number(wanted));
+  for (const [name, , of] of choices()) {
+    const wanted = filters[name];
+    if (wanted) tests.push((row) => of(row, wanted) === wanted);
   }
   return (row) => tests.every((test) => test(row));
 }

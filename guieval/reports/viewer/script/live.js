@@ -5,7 +5,8 @@ const LIVE_SECONDS = 10;
 function showLive() {
   const done = [...index.ends[0][0]].filter((code) => code !== "7").length;
   $("live").hidden = !index.running;
-  $("live").textContent = `Running: ${number(done)} of ${counted(index.steps.length, "step")}${index.writable ? "" : " when this was written"}`;
+  const when = index.writable ? "" : " when this was written";
+  $("live").textContent = `Running: ${number(done)} of ${counted(index.steps.length, "step")}${when}`;
   if (!index.running || !index.writable) return;
   setTimeout(() => loadScript("data/index.js").catch((error) => say(error.message)), 1000 * LIVE_SECONDS);
 }

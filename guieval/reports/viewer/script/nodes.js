@@ -46,9 +46,7 @@ function refill(node, children) {
   if (!node.contains(document.activeElement)) node.focus({ preventScroll: true }); // e.g. there is no next step
 }
 
-const badge = (code, more) =>
-  el(
-    "span",
-    { class: `badge end${code}${more ? ` ${more}` : ""}`, role: "img", "aria-label": ENDS[code].word, title: ENDS[code].word },
-    ENDS[code].mark,
-  );
+function badge(code, more = "") {
+  const { mark, word } = ENDS[code];
+  return el("span", { class: `badge end${code} ${more}`.trim(), role: "img", "aria-label": word, title: word }, mark);
+}

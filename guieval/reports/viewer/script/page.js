@@ -12,25 +12,14 @@ function buildHelp() {
     ...(index.writable ? [["e", "write a note on the step"]] : []),
     ["?", "this help"],
   ];
+  const pressable = (key) => key.split(" or ").flatMap((each, at) => [at ? " or " : "", el("kbd", {}, each)]);
+  const about = (run) =>
+    `${run.name ? `${run.name}: ` : ""}${run.model} on ${run.benchmark}, ${run.mode}, run under ${run.protocol}, begun ` +
+    `${run.created}; ${run.steps}${run.labels ? `; labels: ${run.labels}` : ""}; scaffold: ${run.scaffold}`;
   fill($("help-body"), {}, [
-    el(
-      "dl",
-      {},
-      keys.map(([key, what]) => [
-        el(
-          "dt",
-          {},
-          key.split(" or ").flatMap((each, at) => [at ? " or " : "", el("kbd", {}, each)]),
-        ),
-        el("dd", {}, what),
-      ]),
-    ),
+    el("dl", {}, keys.map(([key, what]) => [el("dt", {}, pressable(key)), el("dd", {}, what)])),
     el("h3", {}, "Verdicts"),
-    el(
-      "ul",
-      { class: "plain" },
-      ENDS.slice(0, comparing() ? 9 : 8).map((each, code) => el("li", {}, badge(code), ` ${each.word}`)),
-    ),
+    plainList(ENDS.slice(0, comparing() ? 9 : 8).map((each, code) => [badge(code), ` ${each.word}`])),
     el("h3", {}, "On the screen"),
     el(
       "p",
@@ -42,18 +31,11 @@ function buildHelp() {
       "of all samples, in the colour of the decision they belong to, larger where drawn more often; grey rings lie alone.",
     ),
     el("h3", {}, "This report"),
-    index.runs.map((run, at) =>
-      el(
-        "p",
-        {},
-        comparing() ? `${LETTERS[at]}: ` : "",
-        foreign(`${run.name ? `${run.name}: ` : ""}${run.model} on ${run.benchmark}, ${run.mode}, run under ${run.protocol}, begun ${run.created}; ${run.steps}${run.labels ? `; labels: ${run.labels}` : ""}; scaffold: ${run.scaffold}`),
-        run.served ? foreign(`; answered by ${run.served}`) : "",
-        foreign(`; set-up: ${run.setup}`),
-        run.tags ? foreign(`; tags: ${run.tags}`) : "",
-        run.note ? foreign(`; note: ${run.note}`) : "",
-      ),
-    ),
+    index.runs.map((run, at) => {
+      const more = [["answered by", run.served], ["set-up:", run.setup], ["tags:", run.tags], ["note:", run.note]];
+      const facts = more.filter(([, text]) => text).map(([name, text]) => foreign(`; ${name} ${text}`));
+      return el("p", {}, comparing() ? `${LETTERS[at]}: ` : "", foreign(about(run)), facts);
+    }),
     index.notes.map((note) => el("p", {}, foreign(note))),
   ]);
 }
@@ -92,20 +74,11 @@ function start(value) {
   lowered = index.labels.map((label, at) => `${label}\n${index.instructions[at]}`.toLowerCase());
   names = new Map(index.labels.map((label, at) => [encodeSafe(label), at]));
   state.protocol = index.shown;
-  const run = index.runs[0];
-  $("about").append(
-    foreign(
-      comparing()
-        ? index.runs.map((each, at) => `${LETTERS[at]}: ${each.model}, ${each.mode}, engine ${each.engine}`).join("   ")
-        : `${run.steps}; engine: ${run.engine}`,
-    ),
-  );
-  index.protocols.forEach((each, at) =>
-    $("protocol").append(el("option", { value: String(at), title: each.summary }, each.name)),
-  );
-  $("protocol").addEventListener("change", (event) => {
-    go(state.row, { protocol: Number(event.target.value) });
-  });
+  const [run] = index.runs;
+  const runs = index.runs.map((each, at) => `${LETTERS[at]}: ${each.model}, ${each.mode}, engine ${each.engine}`);
+  $("about").append(foreign(comparing() ? runs.join("   ") : `${run.steps}; engine: ${run.engine}`));
+  $("protocol").append(...index.protocols.map((each, at) => el("option", { value: String(at), title: each.summary }, each.name)));
+  $("protocol").addEventListener("change", (event) => go(state.row, { protocol: Number(event.target.value) }));
   $("help-open").addEventListener("click", () => $("help").showModal());
   document.body.classList.toggle("two", comparing());
   buildFilters();

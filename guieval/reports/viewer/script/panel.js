@@ -2,11 +2,10 @@
 
 function told(action) {
   if (!action) return ["none"];
-  const at = action.point ? ` at ${action.point.map((side) => Number(side.toFixed(1))).join(", ")}` : "";
   const parts = [el("b", {}, action.type)];
   if (action.type === "SCROLL") parts.push(` ${action.direction}`);
   if (action.type === "LONG_PRESS" || action.type === "WAIT") parts.push(` ${action.duration} ms`);
-  parts.push(at);
+  if (action.point) parts.push(` at ${action.point.map((side) => Number(side.toFixed(1))).join(", ")}`);
   for (const name of ["text", "app", "button", "status", "name", "arguments"]) {
     if (!(name in action) || (name === "arguments" && action[name] === "{}")) continue;
     const quote = name === "text" || name === "app" ? ["“", "”"] : ["", ""]; // outside, where no word can move them
@@ -16,107 +15,74 @@ function told(action) {
 }
 
 const section = (title, ...content) => el("section", {}, el("h3", {}, title), ...content);
-const quoted = (title, text) =>
-  text === null || text === undefined || text === "" ? null : section(title, el("p", { class: "prose", dir: "auto" }, text));
+const quoted = (title, text) => text && section(title, el("p", { class: "prose", dir: "auto" }, text));
+const tag = (...content) => el("span", { class: "tag" }, ...content);
+const remark = (...content) => paragraph("reason", ...content);
+const plainList = (items) => el("ul", { class: "plain" }, items.map((each) => el("li", {}, each)));
+const signed = (kind, letter, action) => paragraph("action", el("span", { class: `sign ${kind}` }, letter), told(action));
 
 function renderPanel() {
-  const task = shown.task;
-  const row = state.row;
-  const episode = episodeOf[row];
-  const length = task?.length;
+  const { task } = shown;
+  const { row } = state;
+  const turn = (label, key, by, sign) =>
+    button({ "aria-label": label, "aria-keyshortcuts": key, disabled: beside(row, by) < 0, click: () => move(by) }, sign);
   const heading = el(
     "header",
     {},
     el(
       "div",
       { class: "where" },
-      el("h2", {}, `Step ${index.steps[row]}`, el("small", {}, length > 1 ? ` of 0–${length - 1}` : "")),
-      el(
-        "button",
-        {
-          type: "button",
-          "aria-label": "Step before",
-          "aria-keyshortcuts": "k",
-          disabled: beside(row, -1) < 0,
-          click: () => move(-1),
-        },
-        "←",
-      ),
-      el(
-        "button",
-        {
-          type: "button",
-          "aria-label": "Next step",
-          "aria-keyshortcuts": "j",
-          disabled: beside(row, 1) < 0,
-          click: () => move(1),
-        },
-        "→",
-      ),
+      el("h2", {}, `Step ${index.steps[row]}`, el("small", {}, task?.length > 1 ? ` of 0–${task.length - 1}` : "")),
+      turn("Step before", "k", -1, "←"),
+      turn("Next step", "j", 1, "→"),
     ),
-    el("p", { class: "episode-name" }, foreign(index.labels[episode])),
+    paragraph("episode-name", foreign(index.labels[episodeOf[row]])),
   );
-  const goal =
-    task &&
-    section(
-      "Task",
-      el("p", { class: "goal" }, foreign(task.instruction)),
-      task.low ? el("p", { class: "low" }, el("span", { class: "tag" }, "this step"), foreign(task.low)) : null,
-    );
-  const unrecorded =
-    task && !shown.recorded
-      ? el("p", { class: "reason" }, "No run has a record of this step; task, screen and reference are from the data folder.")
-      : null;
-  const labels =
-    task &&
-    [...Object.entries(task.groups)].map(([name, value]) => el("span", { class: "tag" }, foreign(name), ": ", foreign(value)));
-  const expected =
-    task &&
-    section(
-      "Reference",
-      el("p", { class: "action" }, el("span", { class: "sign reference" }, "R"), told(task.reference)),
-      task.alternatives.length
-        ? el(
-            "details",
-            { "data-part": "accepted" },
-            el("summary", {}, `${task.alternatives.length} more accepted`),
-            el(
-              "ul",
-              { class: "plain" },
-              task.alternatives.map((each) => el("li", {}, told(each))),
-            ),
-          )
-        : null,
-    );
-  const answers = el(
-    "div",
-    { class: comparing() ? `answers two${index.runs.length > 2 ? " more" : ""}` : "answers" },
-    index.runs.map((_, run) => answerOf(run)),
-  );
-  const judged = comparing() ? protocolsTable() : null;
-  const more =
-    task &&
-    el(
-      "details",
-      { class: "more", "data-part": "about" },
-      el("summary", {}, "About the step"),
-      el(
-        "dl",
-        {},
-        el("dt", {}, "name"),
-        el("dd", {}, foreign(shown.key), ` step ${shown.step}`),
-        el("dt", {}, "setting"),
-        el("dd", {}, `${task.setting}, split `, foreign(task.split)),
-        el("dt", {}, "screen"),
-        el("dd", {}, `${task.size[0]} × ${task.size[1]} pixels`),
-      ),
-      task.extras ? el("pre", { dir: "auto" }, task.extras) : null,
-    );
-  const named = labels?.length ? el("p", { class: "labels" }, labels) : null;
-  refill(panel, [heading, goal, unrecorded, named, expected, answers, judged, notesSection(), more].filter(Boolean));
+  const unrecorded = "No run has a record of this step; task, screen and reference are from the data folder.";
+  const kind = comparing() ? `answers two${index.runs.length > 2 ? " more" : ""}` : "answers";
+  const parts = [
+    heading,
+    ...(task ? aboutTask(task) : []),
+    el("div", { class: kind }, index.runs.map((_, run) => answerOf(run))),
+    comparing() ? protocolsTable() : null,
+    notesSection(),
+    task && aboutStep(task),
+  ];
+  if (task && !shown.recorded) parts.splice(2, 0, remark(unrecorded));
+  refill(panel, parts.filter(Boolean));
   for (const node of panel.querySelectorAll("[data-part]")) node.open = folds.get(node.dataset.part) ?? node.open;
   if (panel.dataset.row !== String(row)) panel.scrollTop = 0;
   panel.dataset.row = String(row);
+}
+
+/** The instruction, the labels, and what is accepted. */
+function aboutTask(task) {
+  const low = task.low && paragraph("low", tag("this step"), foreign(task.low));
+  const labels = Object.entries(task.groups).map(([name, value]) => tag(foreign(name), ": ", foreign(value)));
+  const more = task.alternatives.map(told);
+  return [
+    section("Task", paragraph("goal", foreign(task.instruction)), low),
+    labels.length ? paragraph("labels", labels) : null,
+    section(
+      "Reference",
+      signed("reference", "R", task.reference),
+      more.length ? folded(`${more.length} more accepted`, { "data-part": "accepted" }, plainList(more)) : null,
+    ),
+  ];
+}
+
+function aboutStep(task) {
+  const facts = [
+    ["name", foreign(shown.key), ` step ${shown.step}`],
+    ["setting", `${task.setting}, split `, foreign(task.split)],
+    ["screen", `${task.size[0]} × ${task.size[1]} pixels`],
+  ];
+  return folded(
+    "About the step",
+    { class: "more", "data-part": "about" },
+    el("dl", {}, facts.map(([name, ...words]) => [el("dt", {}, name), el("dd", {}, words)])),
+    task.extras ? el("pre", { dir: "auto" }, task.extras) : null,
+  );
 }
 
 /** A part that somebody opens or closes stays so on further steps, and in the address. */
@@ -131,82 +97,55 @@ function answerOf(run) {
   const seen = shown.runs[run];
   const code = seen.ends[state.protocol];
   const sample = answer(run);
-  const name = comparing()
-    ? el(
-        "h3",
-        { class: "run" },
-        el("span", { class: `sign ${sideOf(run)}` }, LETTERS[run]),
-        foreign(`${index.runs[run].model}, ${index.runs[run].mode}`),
-      )
-    : null;
+  const model = foreign(`${index.runs[run].model}, ${index.runs[run].mode}`);
+  const name = comparing() && el("h3", { class: "run" }, el("span", { class: `sign ${sideOf(run)}` }, LETTERS[run]), model);
   const outcome = sample?.outcomes[state.protocol];
   const own = outcome ? outcome[0] : code; // of the sample that is shown
+  const nowhere = "Under this protocol the episode ended before this step, so the answer counts nowhere.";
   const verdict = el(
     "div",
     { class: `verdict end${own}` },
     el("p", {}, badge(own), el("strong", {}, ENDS[own].word)),
-    outcome ? el("p", { class: "reason" }, foreign(outcome[3])) : null,
-    code === NOT_REACHED && sample
-      ? el("p", { class: "reason" }, "Under this protocol the episode ended before this step, so the answer counts nowhere.")
-      : null,
+    outcome && remark(foreign(outcome[3])),
+    code === NOT_REACHED && sample && remark(nowhere),
   );
   if (!sample) return el("section", { class: "answer" }, name, verdict, promptOf(run, seen));
-  const samples =
-    seen.samples.length > 1
-      ? el(
-          "p",
-          { class: "samples", role: "group", "aria-label": "Samples" },
-          seen.samples.map((each, at) =>
-            el(
-              "button",
-              {
-                type: "button",
-                "aria-pressed": String(at === (state.sample[run] ?? 0)),
-                click: () => {
-                  state.sample = index.runs.map((_, each) => (each === run ? at : (state.sample[each] ?? 0)));
-                  followFilters();
-                  renderPanel();
-                  renderScreen();
-                },
-              },
-              `${at + 1} ${ENDS[each.outcomes[state.protocol][0]].mark}`,
-            ),
-          ),
-          seen.more ? el("small", {}, `and ${seen.more.toLocaleString("en")} more, in the journal`) : null,
-        )
-      : null;
+  const response = { open: !sample.thought && !sample.conclusion, "data-part": `response${run || ""}` };
   return el(
     "section",
     { class: "answer" },
     name,
     verdict,
     decisionsSection(run),
-    samples,
-    section(
-      "Prediction",
-      el(
-        "p",
-        { class: "action" },
-        el("span", { class: `sign ${sideOf(run)}` }, letterOf(run)),
-        told(sample.action),
-      ),
-    ),
-    sample.error ? section(`Failed at: ${sample.error[0]}`, el("p", { class: "reason" }, foreign(sample.error[1]))) : null,
+    samplesOf(run, seen),
+    section("Prediction", signed(sideOf(run), letterOf(run), sample.action)),
+    sample.error && section(`Failed at: ${sample.error[0]}`, remark(foreign(sample.error[1]))),
     quoted("Conclusion", sample.conclusion),
     quoted("Thought", sample.thought),
     quoted("Reasoning", sample.reasoning),
     comparing() ? null : protocolsTable(),
-    sample.raw === null
-      ? null
-      : el(
-          "details",
-          { open: !sample.thought && !sample.conclusion, "data-part": `response${run || ""}` },
-          el("summary", {}, "Raw response"),
-          el("pre", { dir: "auto" }, sample.raw || "(empty)"),
-        ),
+    sample.raw === null ? null : folded("Raw response", response, el("pre", { dir: "auto" }, sample.raw || "(empty)")),
     promptOf(run, seen),
     costs(sample),
   );
+}
+
+/** A button for each sample; the one that is pressed is shown. */
+function samplesOf(run, seen) {
+  if (seen.samples.length < 2) return null;
+  const show = (at) => {
+    state.sample = index.runs.map((_, each) => (each === run ? at : (state.sample[each] ?? 0)));
+    followFilters();
+    renderPanel();
+    renderScreen();
+  };
+  const choose = (each, at) =>
+    button(
+      { "aria-pressed": String(at === (state.sample[run] ?? 0)), click: () => show(at) },
+      `${at + 1} ${ENDS[each.outcomes[state.protocol][0]].mark}`,
+    );
+  const more = seen.more ? el("small", {}, `and ${number(seen.more)} more, in the journal`) : null;
+  return el("p", { class: "samples", role: "group", "aria-label": "Samples" }, seen.samples.map(choose), more);
 }
 
 /** What each protocol says of the samples that are shown: a row a protocol, columns for each run that has an answer. */
@@ -218,84 +157,70 @@ function protocolsTable() {
   const row = (protocol, at) => {
     const cells = told.map((run) => {
       const [, distance, similarity, reason] = outcomes(run)[at];
-      const number = distance !== null ? distance.toFixed(1) : similarity !== null ? similarity.toFixed(2) : "";
+      const measured = distance !== null ? distance.toFixed(1) : similarity !== null ? similarity.toFixed(2) : "";
       const skipped = shown.runs[run].ends[at] === NOT_REACHED ? " (not reached)" : "";
-      return [comparing() ? null : el("td", { class: "number" }, number), el("td", {}, foreign(reason + skipped))];
+      return [comparing() ? null : el("td", { class: "number" }, measured), el("td", {}, foreign(reason + skipped))];
     });
-    const choose = { type: "button", class: "quiet", title: protocol.summary, click: () => go(state.row, { protocol: at }) };
+    const props = { class: "quiet", title: protocol.summary, click: () => go(state.row, { protocol: at }) };
     return el(
       "tr",
       { class: at === state.protocol ? "current" : null },
       told.map((run) => el("td", { class: "mark" }, badge(outcomes(run)[at][0]))),
-      el("th", { scope: "row" }, el("button", choose, protocol.name)),
+      el("th", { scope: "row" }, button(props, protocol.name)),
       cells,
     );
   };
-  const unit = "distance in thousandths of the screen, or similarity of texts";
-  const head = el(
-    "tr",
-    {},
+  const heads = [
     told.map((run) => el("th", {}, letter(run) || el("span", { class: "unseen" }, "verdict"))),
-    el("th", { scope: "col" }, "protocol"),
-    comparing() ? null : el("th", { scope: "col", title: unit }, "Δ"),
-    told.map((run) => el("th", { scope: "col" }, `reason ${letter(run)}`)),
-  );
+    head("protocol"),
+    comparing() ? null : head("Δ", { title: "distance in thousandths of the screen, or similarity of texts" }),
+    told.map((run) => head(`reason ${letter(run)}`)),
+  ];
   const right = told.map((run) => outcomes(run).filter((each) => each[0] === RIGHT).length);
   const split = right.some((each) => each > 0 && each < index.protocols.length);
-  const summary = told
-    .map((run, at) => `${letter(run)} right under ${right[at]} of ${index.protocols.length}`.trim())
-    .join(", ");
-  const table = el("table", {}, el("thead", {}, head), el("tbody", {}, index.protocols.map(row)));
-  return el("details", { open: split, "data-part": "protocols" }, el("summary", {}, `Protocols: ${summary}`), table);
+  const summary = told.map((run, at) => `${letter(run)} right under ${right[at]} of ${index.protocols.length}`.trim()).join(", ");
+  const rows = index.protocols.map(row);
+  return folded(`Protocols: ${summary}`, { open: split, "data-part": "protocols" }, tableOf({}, heads, rows));
 }
 
 function promptOf(run, seen) {
-  const part = `prompt${run || ""}`;
-  const origins = seen.history?.length
-    ? el(
-        "p",
-        { class: "history" },
-        "Past in the prompt: ",
-        seen.history.map((each, at) =>
-          el("span", { class: `origin ${each}`, title: `step ${at}: ${each}` }, `${at}${each === "model" ? "M" : "R"}`),
-        ),
-        el("small", {}, " (M: the model's own, R: the reference)"),
-      )
-    : null;
-  const note = seen.note ? el("p", { class: "reason" }, foreign(seen.note)) : null;
-  const patch = seen.patch
-    ? el(
-        "p",
-        { class: "history" },
-        el("span", { class: "origin patch" }, `patched: ${seen.patch.method}`),
-        " later steps saw the reference's action here",
-        seen.patch.thought ? [", with the thought ", foreign(seen.patch.thought)] : ", without a thought",
-      )
-    : null;
-  if (!seen.prompt?.length) return el("details", { open: !!patch, "data-part": part }, el("summary", {}, "Prompt"), origins, patch, note);
-  const details = el(
-    "details",
-    {
-      "data-part": part,
-      toggle: () => {
-        if (details.open && !details.querySelector("pre"))
-          details.append(el("pre", { dir: "auto" }, seen.prompt.map((at) => shown.lines[at]).join("\n")));
-      },
-    },
-    el("summary", {}, "Prompt"),
-    origins,
-    patch,
-    note,
-  );
+  const origin = (each, at) =>
+    el("span", { class: `origin ${each}`, title: `step ${at}: ${each}` }, `${at}${each === "model" ? "M" : "R"}`);
+  const origins =
+    seen.history?.length > 0 &&
+    paragraph(
+      "history",
+      "Past in the prompt: ",
+      seen.history.map(origin),
+      el("small", {}, " (M: the model's own, R: the reference)"),
+    );
+  const note = seen.note && remark(foreign(seen.note));
+  const patch =
+    seen.patch &&
+    paragraph(
+      "history",
+      el("span", { class: "origin patch" }, `patched: ${seen.patch.method}`),
+      " later steps saw the reference's action here",
+      seen.patch.thought ? [", with the thought ", foreign(seen.patch.thought)] : ", without a thought",
+    );
+  const empty = !seen.prompt?.length;
+  const write = () => {
+    if (empty || !details.open || details.querySelector("pre")) return;
+    details.append(el("pre", { dir: "auto" }, seen.prompt.map((at) => shown.lines[at]).join("\n")));
+  };
+  const props = { open: empty && !!patch, "data-part": `prompt${run || ""}`, toggle: write };
+  const details = folded("Prompt", props, origins, patch, note);
   return details;
 }
 
 function costs(sample) {
-  const said = [];
-  if (sample.tokens?.[0] != null) said.push(`${sample.tokens[0].toLocaleString("en")} prompt tokens`);
-  if (sample.tokens?.[1] != null) said.push(`${sample.tokens[1].toLocaleString("en")} completion tokens`);
-  if (sample.seconds !== null) said.push(`${sample.seconds} s`);
-  if (sample.attempts > 1) said.push(`${sample.attempts} attempts`);
-  if (sample.finish) said.push(`finished: ${sample.finish}`);
-  return said.length ? el("p", { class: "costs" }, foreign(said.join(" · "))) : null;
+  const [prompt, completion] = sample.tokens ?? [];
+  const said = [
+    prompt != null && `${number(prompt)} prompt tokens`,
+    completion != null && `${number(completion)} completion tokens`,
+    sample.seconds !== null && `${sample.seconds} s`,
+    sample.attempts > 1 && `${sample.attempts} attempts`,
+    sample.finish && `finished: ${sample.finish}`,
+  ].filter(Boolean);
+  return said.length ? paragraph("costs", foreign(said.join(" · "))) : null;
 }

@@ -6,12 +6,13 @@ function renderScreen() {
   const picture = imagePath("images", shown.image);
   const screen = el("div", { id: "screen", class: picture ? "" : "empty" });
   screen.dataset.ratio = String(width / height);
-  if (picture) screen.append(el("img", { src: picture, alt: "Screenshot of the step", decoding: "async", draggable: "false" }));
-  else
-    screen.append(
-      el("p", {}, task ? foreign(`No screenshot: ${shown.why}`) : "There is no record of this step, and the data folder does not have it either."),
-    );
-  screen.append(svg("svg", { id: "marks", class: "marks", "aria-hidden": "true" }));
+  const unknown = "There is no record of this step, and the data folder does not have it either.";
+  screen.append(
+    picture
+      ? el("img", { src: picture, alt: "Screenshot of the step", decoding: "async", draggable: "false" })
+      : el("p", {}, task ? foreign(`No screenshot: ${shown.why}`) : unknown),
+    svg("svg", { id: "marks", class: "marks", "aria-hidden": "true" }),
+  );
   stopLoading(canvas);
   canvas.replaceChildren(screen);
   renderLegend();
@@ -23,12 +24,10 @@ function fit() {
   const screen = $("screen");
   if (!screen) return;
   const style = getComputedStyle(canvas);
-  const room = [
-    canvas.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight),
-    canvas.clientHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom),
-  ];
+  const padding = (...sides) => sides.reduce((sum, side) => sum + parseFloat(style[`padding${side}`]), 0);
+  const [across, down] = [canvas.clientWidth - padding("Left", "Right"), canvas.clientHeight - padding("Top", "Bottom")];
   const ratio = Number(screen.dataset.ratio);
-  const width = Math.max(120, Math.min(room[0], room[1] * ratio)) * state.zoom;
+  const width = Math.max(120, Math.min(across, down * ratio)) * state.zoom;
   screen.style.width = `${width}px`;
   screen.style.height = `${width / ratio}px`;
   draw(width, width / ratio);
@@ -47,14 +46,8 @@ function draw(width, height) {
   if (!task) return;
   const x = (value) => (value * width) / 1000;
   const y = (value) => (value * height) / 1000;
-  const rectangle = (box, kind) =>
-    svg("rect", {
-      class: kind,
-      x: x(box[0]),
-      y: y(box[1]),
-      width: Math.max(0, x(box[2] - box[0])),
-      height: Math.max(0, y(box[3] - box[1])),
-    });
+  const rectangle = ([x1, y1, x2, y2], kind) =>
+    svg("rect", { class: kind, x: x(x1), y: y(y1), width: Math.max(0, x(x2 - x1)), height: Math.max(0, y(y2 - y1)) });
   const corners = (points) => points.map(([px, py]) => `${x(px)},${y(py)}`).join(" ");
   const area = areaOf(task);
   if (drawn.accepted && area) {
@@ -86,46 +79,31 @@ function renderLegend() {
   const task = shown.task;
   if (!task) return legend.replaceChildren();
   const area = areaOf(task);
+  const accepted = area && (area.radii.length > 0 || area.polygon || acceptedBoxes(area, task).length > 0);
   const located = (action) => Boolean(action?.point);
+  const predicted = index.runs.some((_, run) => located(answer(run)?.action));
   const entries = [
     ["reference", "R", "Reference", located(task.reference)],
-    ["prediction", index.runs.map((_, run) => letterOf(run)).join(" "), "Prediction", index.runs.some((_, run) => located(answer(run)?.action))],
+    ["prediction", index.runs.map((_, run) => letterOf(run)).join(" "), "Prediction", predicted],
     ["alternatives", "○", "Alternatives", task.alternatives.some(located)],
     ...(hasPoints(0) ? [["sampled", "●", comparing() ? "Samples of A" : "Samples", true]] : []),
     ["targets", "■", `Targets (${task.targets.length || (task.polygon ? 1 : 0)})`, task.targets.length > 0 || task.polygon],
     ["elements", "□", `Elements (${task.elements.length})`, task.elements.length > 0],
-    [
-      "accepted",
-      "▨",
-      area?.varies ? "Accepted, varies" : "Accepted",
-      area && (area.radii.length > 0 || area.polygon || acceptedBoxes(area, task).length > 0),
-    ],
+    ["accepted", "▨", area?.varies ? "Accepted, varies" : "Accepted", accepted],
   ];
-  const toggles = entries.map(([name, sign, word, there]) =>
-    el(
-      "button",
-      {
-        type: "button",
-        class: `toggle ${name}`,
-        "aria-pressed": String(drawn[name]),
-        disabled: !there,
-        click: (event) => {
-          drawn[name] = !drawn[name];
-          event.currentTarget.setAttribute("aria-pressed", String(drawn[name]));
-          fit();
-          followFilters();
-        },
-      },
-      el("b", { "aria-hidden": "true" }, sign),
-      ` ${word}`,
-    ),
-  );
-  const enlarge = el(
-    "button",
-    { type: "button", class: "quiet", "aria-pressed": String(state.zoom > 1), "aria-keyshortcuts": "z", click: zoom },
-    state.zoom > 1 ? "Fit" : "Enlarge",
-  );
-  refill(legend, [...toggles, enlarge]);
+  const toggles = entries.map(([name, sign, word, there]) => {
+    const toggle = (event) => {
+      drawn[name] = !drawn[name];
+      event.currentTarget.setAttribute("aria-pressed", String(drawn[name]));
+      fit();
+      followFilters();
+    };
+    const props = { class: `toggle ${name}`, "aria-pressed": String(drawn[name]), disabled: !there, click: toggle };
+    return button(props, el("b", { "aria-hidden": "true" }, sign), ` ${word}`);
+  });
+  const zoomed = state.zoom > 1;
+  const props = { class: "quiet", "aria-pressed": String(zoomed), "aria-keyshortcuts": "z", click: zoom };
+  refill(legend, [...toggles, button(props, zoomed ? "Fit" : "Enlarge")]);
 }
 
 /** Twice as large about the reference, or where the prediction is, or the middle; and back. */

@@ -7,8 +7,7 @@ const MARKS = { reference: true, prediction: true, alternatives: true, sampled: 
 const drawn = { ...MARKS };
 const folds = new Map(); // by the name of a part of the panel: whether somebody opened or closed it
 const FOLDS = /^(about|accepted|protocols|(response|prompt)[1-7]?)$/;
-const filters = { query: "", verdict: "", kind: "", reference: "", predicted: "", disagree: "", flipped: "", subset: "", noted: "" };
-const grouped = new Map(); // by the place of the group among the index's: a name could be anything
+const filters = { query: "" }; // what is chosen, by the names of the filters
 let listed = []; // rows that match
 let listedEpisodes = []; // {episode, first, count}
 let matches = new Uint8Array(0);
@@ -17,7 +16,6 @@ let shown = null; // {row, values, image, why}
 const end = (row, run = 0, protocol = state.protocol) => index.ends[run][protocol].charCodeAt(row) - 48;
 const type = (code) => (code < 0 ? null : index.types[code]);
 const lastRow = (episode) => (index.starts[episode + 1] ?? index.steps.length) - 1;
-const LETTERS = "ABCDEFGH";
 const comparing = () => index.runs.length > 1;
 
 function kindOf(row) {

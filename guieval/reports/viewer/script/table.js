@@ -41,33 +41,28 @@ function renderTable() {
   const compare = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b), undefined, { numeric: true }));
   const value = columns[table.by]?.[1];
   const sorted = value ? [...listed].sort((a, b) => (table.up ? 1 : -1) * compare(value(a), value(b))) : listed;
-  const head = ([name], at) =>
-    el(
-      "th",
-      { scope: "col", "aria-sort": at === table.by ? (table.up ? "ascending" : "descending") : null },
-      el("button", { type: "button", click: () => sortTable(at) }, foreign(name)),
-    );
+  const order = table.up ? "ascending" : "descending";
+  const sorting = ([name], at) =>
+    head(button({ click: () => sortTable(at) }, foreign(name)), { "aria-sort": at === table.by ? order : null });
   const open = (row) => {
     showTable(false);
     go(row);
   };
   const cell = (row) => ([, of, run], at) => {
-    if (!at) return el("th", { scope: "row" }, el("button", { type: "button", class: "quiet", "aria-label": `Open step ${index.steps[row]} of ${of(row)}`, click: () => open(row) }, foreign(of(row))));
+    const props = { class: "quiet", "aria-label": `Open step ${index.steps[row]} of ${of(row)}`, click: () => open(row) };
+    if (!at) return el("th", { scope: "row" }, button(props, foreign(of(row))));
     return el("td", { class: at === 1 ? "number" : null }, run === undefined ? null : [badge(end(row, run)), " "], foreign(of(row)));
   };
   const more = () => {
     table.rows += TABLE_ROWS;
     renderTable();
   };
+  const line = (row) => el("tr", { class: row === state.row ? "current" : null }, columns.map(cell(row)));
+  const shorter = sorted.length > table.rows;
   refill($("steps"), [
-    el(
-      "table",
-      { class: "sortable" },
-      el("thead", {}, el("tr", {}, columns.map(head))),
-      el("tbody", {}, sorted.slice(0, table.rows).map((row) => el("tr", { class: row === state.row ? "current" : null }, columns.map(cell(row))))),
-    ),
-    sorted.length > table.rows ? el("button", { type: "button", click: more }, `Show more of ${counted(sorted.length, "step")}`) : null,
-  ].filter(Boolean));
+    tableOf({ class: "sortable" }, columns.map(sorting), sorted.slice(0, table.rows).map(line)),
+    ...(shorter ? [button({ click: more }, `Show more of ${counted(sorted.length, "step")}`)] : []),
+  ]);
 }
 
 $("table-open").addEventListener("click", switchTable);

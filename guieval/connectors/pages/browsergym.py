@@ -1,0 +1,149 @@
+"""BrowserGym: the tasks of its benchmarks (MiniWoB++, WebArena, WorkArena, ...), by its gymnasium interface.
+
+BrowserGym requires another version of Playwright than guieval, so it runs in a process of the Python that has it
+(:mod:`guieval.connectors.pages.browsergym_worker`). Source: ServiceNow/BrowserGym at 9e779f0 (Apache-2.0).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import ExecutableAction, Stop
+from guieval.connectors.pages.browsergym_actions import browsergym_call
+from guieval.connectors.servers.foreign_screenshots import read_screenshot
+from guieval.data.files import read_text
+from guieval.data.plugin_options import at_least
+from guieval.errors import EnvironmentFailure, UsageError
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
+from guieval.steps import Score
+
+WORKER = Path(__file__).with_name("browsergym_worker.py")
+"""Run as text: as a file, it would find the modules beside it before the packages of the same names."""
+LISTING_SECONDS = 120.0
+MOST_BYTES = 64 * 1024 * 1024
+"""The most bytes of an answer."""
+
+
+class BrowserGym(ABCEnvironment):
+    """The tasks of ``benchmark``, the name of its package ``browsergym.NAME``, in the interpreter ``python``.
+
+    What the benchmark needs besides, such as ``MINIWOB_URL`` or addresses of WebArena's sites, is read from the environment
+    variables by BrowserGym itself. Its pages reach only this machine without ``allow_network``.
+    """
+
+    name = "browsergym"
+    title = "BrowserGym"
+    source = "its packages: pip install browsergym-miniwob, browsergym-webarena, ..., in a Python environment of their own"
+    licence = "Apache-2.0"
+    outward = frozenset({"python", "benchmark", "allow_network"})
+
+    def __init__(
+        self, *, benchmark: str = "miniwob", python: str = "", max_steps: int = 30, allow_network: bool = False
+    ) -> None:
+        at_least(1, max_steps=max_steps)
+        if not benchmark.isidentifier():
+            raise UsageError(f"option benchmark is {benchmark!r}; expected the name of a package, such as miniwob")
+        found = shutil.which(python) if python else sys.executable
+        if found is None:
+            raise UsageError(f"option python is {python!r}, which is not a program; expected the Python that has BrowserGym")
+        self.benchmark, self.python, self.max_steps, self.allow_network = benchmark, found, max_steps, allow_network
+
+    @property
+    def version(self) -> str:
+        return f"browsergym-{self._listed['version']}-{self.benchmark}"
+
+    def tasks(self) -> Sequence[EnvironmentTask]:
+        prefix = f"browsergym/{self.benchmark}."
+        return tuple(EnvironmentTask(name.removeprefix(prefix), self.max_steps) for name in self._listed["tasks"])
+
+    @property
+    def _command(self) -> tuple[str, ...]:
+        network = ("--allow-network",) if self.allow_network else ()
+        return self.python, "-c", read_text(WORKER), self.benchmark, *network
+
+    async def open(self) -> ABCDevice:
+        process = await asyncio.create_subprocess_exec(
+            *self._command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MOST_BYTES
+        )
+        return _Page(self.benchmark, process)
+
+    @cached_property
+    def _listed(self) -> dict[str, Any]:
+        """The worker's list of tasks. Raises :class:`UsageError` where BrowserGym cannot be used."""
+        try:
+            done = subprocess.run(
+                self._command, input='{"do": "list"}\n', capture_output=True, text=True, timeout=LISTING_SECONDS, check=False
+            )
+            listed: dict[str, Any] = json.loads(done.stdout)
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            raise UsageError(f"BrowserGym in {self.python!r} does not answer: {error}") from None
+        if problem := listed.get("failed"):
+            raise UsageError(
+                f"BrowserGym's {self.benchmark} cannot be used in {self.python!r}: {problem}; pip install "
+                f"browsergym-{self.benchmark} in a Python environment and name it: --set bench_options.python=PATH"
+            )
+        if not listed["tasks"]:
+            raise UsageError(f"BrowserGym has no task of {self.benchmark!r} in {self.python!r}")
+        return listed
+
+
+class _Page(ABCDevice):
+    def __init__(self, benchmark: str, process: Process) -> None:
+        self._benchmark = benchmark
+        self._process = process
+        self._size = (1, 1)
+        self._last: dict[str, Any] = {}
+
+    async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
+        return self._seen(await self._ask(do="reset", task=f"browsergym/{self._benchmark}.{task.id}", seed=seed))
+
+    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
+        calls = []
+        for action in actions:
+            if (call := browsergym_call(action, self._size)) is not None:
+                calls.append(call)
+            if isinstance(action, Stop):
+                break
+        if self._last["over"]:
+            return self._seen(self._last)
+        return self._seen(await self._ask(do="step", actions="\n".join(calls) or "noop()"))
+
+    async def score(self) -> Score:
+        reward = min(1.0, max(0.0, float(self._last["reward"])))
+        return Score(success=reward == 1.0, progress=reward, reason=f"BrowserGym's reward is {self._last['reward']:g}")
+
+    async def close(self) -> None:
+        if self._process.returncode is None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            try:
+                await asyncio.wait_for(self._process.wait(), timeout=10)
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+
+    def _seen(self, answer: dict[str, Any]) -> Observation:
+        self._last = answer
+        screenshot, self._size = read_screenshot(answer["screenshot"])
+        return Observation(answer["goal"], screenshot, self._size, over=answer["over"])
+
+    async def _ask(self, **request: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            await self._process.stdin.drain()
+            answer: dict[str, Any] = json.loads(await self._process.stdout.readline())
+        except (OSError, ValueError):
+            raise EnvironmentFailure("BrowserGym's process has ended") from None
+        if "failed" in answer:
+            raise EnvironmentFailure(f"BrowserGym failed: {answer['failed']}")
+        return answer

@@ -1,0 +1,556 @@
+"""Makes runs of what other evaluations left: files of answers to steps, and outcomes of tasks.
+
+An imported run is a run folder like any other, so that every command takes it. Who answered, and how, is not known of it, and
+nothing of it can be sent again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import ActionSpace
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.content_digest import Content, read_content
+from guieval.data.doctor.counts import counted
+from guieval.data.editions import Edition, labels_of
+from guieval.data.files import becoming, read_bytes
+from guieval.data.plugin_options import check_options
+from guieval.data.selection import Choice, Selection, select
+from guieval.data.shipped import __version__
+from guieval.errors import DataError, JournalError, UsageError, known_name, nearest
+from guieval.evaluation import ActionEvaluator, get_protocol
+from guieval.evaluation.table.online import ENVIRONMENT
+from guieval.exchange.atif import ENDING
+from guieval.exchange.atif_reading import ReadTrajectories, make_run
+from guieval.exchange.osworld import is_osworld, osworld_tasks, write_trajectories
+from guieval.exchange.predictions import FORMATS, Predictions, detect_format, get_format, read_predictions
+from guieval.exchange.predictions.predicted import Predicted, PredictedTask
+from guieval.exchange.webarena_verified.judge import PACKAGE, Judge, outcome_of, version_of
+from guieval.history.modes import MODES
+from guieval.journal import SCHEMA, Journal, plan_rows, refuse_nested
+from guieval.journal.run_files import RecordedImport
+from guieval.journal.setup import Setup
+from guieval.models import ABCModel
+from guieval.models.scored_response import read_response
+from guieval.registry import benchmarks, load_benchmark, reading_model
+from guieval.running.kinds import RunKind, kind_of_mode
+from guieval.running.resume.identity import digest
+from guieval.scoring.score import evaluate_run, store_summary
+from guieval.settings.given import AnyPath, OneOrMore, every, one_path
+from guieval.steps import (
+    EpisodeKey,
+    Plan,
+    Record,
+    Sample,
+    StepError,
+    StepKey,
+    StepOutcome,
+    StepRecord,
+    StepTaskModel,
+    TaskRecord,
+)
+
+ATIF, OSWORLD = "atif", "osworld"
+FOLDERS = (ATIF, OSWORLD, PACKAGE)
+"""The formats of folders; those of files are :data:`guieval.exchange.predictions.FORMATS`."""
+OWN = "guieval"
+"""The format that names steps of a benchmark and nothing else."""
+NAMED = 50
+"""How many rows with another label than the benchmark's a note names."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The run that an import made: its ``directory``, and what the source held.
+
+    ``units`` are the planned steps, or tasks, of which ``answered`` have an answer or outcome. ``read`` is what a file held,
+    ``trajectories`` what ATIF's folder did.
+    """
+
+    directory: Path
+    format: str
+    benchmark: str
+    units: int
+    answered: int
+    kind: RunKind
+    notes: tuple[str, ...] = ()
+    read: Predictions | None = None
+    trajectories: ReadTrajectories | None = None
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What is written: records over a plan, and the parts of the manifest that the source decides."""
+
+    benchmark: str
+    model: str
+    protocol: str
+    mode: str
+    plan: Plan
+    records: Iterator[Record]
+    imported: RecordedImport
+    refs: Sequence[EpisodeRef] = ()
+    content: Content = field(default_factory=lambda: Content({}, None, None))
+    selection: Selection | None = None
+    reader: ABCModel | None = None
+    space: ActionSpace = field(default_factory=ActionSpace)
+    data: Path | None = None
+    options: Mapping[str, Any] | None = None
+    also: Callable[[Path], object] = lambda directory: None
+    written: float = 0.0
+    """When the source was, in seconds since 1970: the same import makes the same run."""
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of answers, what tables call the ``model`` that gave them, and how they count."""
+
+    file: Path
+    model: str
+    mode: str
+    protocol: str | None
+    reader: ABCModel | None
+    choice: Choice
+    answered_only: bool
+
+
+def import_predictions(
+    source: AnyPath,
+    out: AnyPath,
+    *,
+    format: str | None = None,
+    map: Mapping[str, str] | None = None,
+    bench: str | None = None,
+    data: AnyPath | None = None,
+    bench_options: Mapping[str, Any] | None = None,
+    model: str | None = None,
+    adapter: AnyPath | None = None,
+    options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    mode: str = "offline",
+    protocol: str | None = None,
+    sample_set: str | None = None,
+    split: str | None = None,
+    subset: OneOrMore | None = None,
+    episodes: AnyPath | None = None,
+    answered_only: bool = False,
+    skip_damaged: bool = False,
+    anyway: bool = False,
+) -> Imported:
+    """Make a run directory ``out`` of another evaluation's file or folder; the arguments are options of `guieval data import`.
+
+    ``format`` names how the source is written (default: what it looks like); ``map`` says instead which field of a file is
+    what. A file that holds its steps counts these, unless ``data`` is the folder of a benchmark (``bench``), all of whose
+    steps then count, or those of ``sample_set``, ``split``, ``subset`` and ``episodes``; with ``answered_only`` only those that
+    the file answers. ``model`` (or ``adapter``, a family) reads the raw responses in the file, ``name`` is what tables call the
+    model that gave them. ``bench_options`` are of the benchmark's loader and ``options`` of the adapter, which the command has
+    as ``--set``. ``skip_damaged`` leaves rows out that cannot be read; ``anyway`` takes rows that state another target than
+    the benchmark's label, which decides.
+
+    Raises :class:`UsageError` and :class:`DataError` naming what is wrong: a format, benchmark, model or field that is
+    unknown, steps that the file does not hold, a damaged row, an ``out`` that exists.
+    """
+    source, out, data = Path(source), Path(out), one_path(data)
+    choice = Choice(split, tuple(every(subset)), sample_set, one_path(episodes))
+    if not source.exists():
+        raise UsageError(f"{str(source)!r} does not exist; expected a file of predictions, or a folder of results")
+    if out.exists():
+        raise UsageError(f"the directory {str(out)!r} exists; give another --out")
+    refuse_nested(out)
+    if data is None and (map or format == OWN) and bench in benchmarks() and benchmarks()[bench].needs_data:
+        raise UsageError(f"--bench {bench} needs --data, its data folder")
+    for_files: dict[str, Any] = {
+        "--map": map,
+        "--bench": bench,
+        "--data": data,
+        "--model": model,
+        "--protocol": protocol,
+        "--mode": mode,
+    }
+    for_files |= {"--answered-only": answered_only, "--skip-damaged": skip_damaged, "--anyway": anyway}
+    if source.is_dir() or format in FOLDERS:
+        given = [option for option, value in for_files.items() if value and value != "offline"]
+        return _of_folder(source, out, format, name, dict(bench_options or {}), given)
+    reader = reading_model(model, None if adapter is None else str(adapter), options)
+    named = name or (reader.config.name if reader is not None else _plain_name(source))
+    given_file = _File(source, named, mode, protocol, reader, choice, answered_only)
+    chosen = "mapped" if map else _format(source, format, owned=bench is not None)
+    opened, steps = _opened(chosen, bench, data, bench_options)
+    how: dict[str, Any] = {"steps": steps, "skip_damaged": skip_damaged, "repeats": chosen != OWN}
+    read = read_predictions(source, None if map else chosen, mapping=map, **how)
+    if not anyway:
+        read.refuse_other_labels(source)
+    run = _of_tasks(given_file, read) if read.tasks else _of_steps(given_file, read, bench, opened, data, bench_options)
+    notes = [*_notes(read, source), *run.imported.notes]
+    about = RecordedImport(
+        format=read.format,
+        source=source.name,
+        sha256=sha256(read_bytes(source)).hexdigest(),
+        answered_only=answered_only,
+        left_out=run.imported.left_out,
+        notes=notes,
+    )
+    return replace(_write(out, replace(run, imported=about, written=source.stat().st_mtime)), read=read)
+
+
+def _of_tasks(given: _File, read: Predictions) -> _Run:
+    keys = dict.fromkeys(task.task.episode_key for task in read.tasks)
+    return _tasks_run(given.model, read.tasks, list(keys), RecordedImport(format="", source=given.file.name))
+
+
+def _of_steps(
+    given: _File,
+    read: Predictions,
+    bench: str | None,
+    opened: ABCBenchmark | None,
+    data: Path | None,
+    options: Mapping[str, Any] | None,
+) -> _Run:
+    """Answers to one benchmark's steps: over all of that benchmark's if its data are there, else over the file's own."""
+    benchmark = _benchmark_of(given.file, read, bench)
+    rows, notes, left_out = [row for row in read.rows if row.benchmark in (benchmark, "")], [], 0
+    if given.reader is not None:
+        rows = _with_responses(given.file, rows, read.format)
+        notes.append(f"the raw responses are read by {given.reader.config.name}")
+    elif any(row.response is not None for row in rows):
+        raise UsageError(f"{str(given.file)!r} holds raw responses; add --model, the checkpoint that wrote them")
+    kind = benchmarks().get(benchmark)
+    relabelled = read.format in FORMATS and get_format(read.format).relabelled
+    if relabelled or (opened is None and (kind is None or kind.needs_data)):
+        run = _by_itself(given, benchmark, rows)
+        notes += read.assumed
+        left_out = len(read.skipped) + read.unanswered
+    else:
+        run = _of_benchmark(given, opened or load_benchmark(benchmark, data, **(options or {})), rows)
+    about = run.imported.model_copy(update={"notes": [*notes, *run.imported.notes], "left_out": left_out})
+    return replace(run, imported=about, data=data, options=options)
+
+
+def _opened(
+    format: str, bench: str | None, data: Path | None, options: Mapping[str, Any] | None
+) -> tuple[ABCBenchmark | None, Iterable[StepTaskModel]]:
+    """The benchmark that the user names, and its steps if its data are given; a file may need them to name its steps."""
+    if data is None and options:
+        raise UsageError("--set is for a benchmark's loader: add --data, its data folder")
+    first = bench or (format if format in benchmarks() else None)
+    if first is None or (data is None and (first not in benchmarks() or benchmarks()[first].needs_data)):
+        if format == OWN:
+            raise UsageError(f"the format {OWN!r} names no benchmark: add --bench, and --data, its data folder")
+        return None, ()
+    opened = load_benchmark(first, data, **(options or {}))
+    return opened, () if format == OWN else (step for ref in opened.index() for step in opened.load(ref).steps)
+
+
+def _format(file: Path, format: str | None, *, owned: bool) -> str:
+    if format is not None:
+        return FORMATS[known_name("format", format, (*FORMATS, *FOLDERS))].name
+    try:
+        return detect_format(file).name
+    except (UsageError, DataError):
+        if not owned or file.suffix in (".csv", ".tsv", ".xlsx"):
+            raise
+        return OWN  # with a benchmark named it is most likely our own format, whose reader names the line and field
+
+
+def _benchmark_of(file: Path, read: Predictions, bench: str | None) -> str:
+    names = read.benchmarks
+    if not read.rows:
+        raise UsageError(f"{str(file)!r} holds no answer that can be scored")
+    if not names and bench is None:
+        raise UsageError(
+            f"{str(file)!r} of format {read.format!r} names no benchmark and holds no labels: add --bench and --data, the "
+            "benchmark that has them (--bench episodes reads a file of your own)"
+        )
+    names = names or (bench or "",)
+    if bench is None and len(names) > 1:
+        raise UsageError(f"{str(file)!r} holds answers to steps of {', '.join(names)}; choose one of them by --bench")
+    if bench is not None and bench not in names:
+        raise UsageError(f"{str(file)!r} holds answers to steps of {', '.join(names)}, not of {bench!r}{nearest(bench, names)}")
+    return bench or names[0]
+
+
+def _plain_name(file: Path) -> str:
+    """What the file is called, without its endings."""
+    return re.sub(r"(\.(jsonl?|csv|tsv|xlsx|gz|eval))+$", "", file.name) or file.name
+
+
+def _with_responses(file: Path, rows: Sequence[Predicted], format: str) -> list[Predicted]:
+    """The rows with their raw response in place of the action; one without a response keeps what the file says of it."""
+    if not any(row.raw is not None or row.response is not None for row in rows):
+        raise UsageError(
+            f"--model and --adapter read raw responses, and {str(file)!r} of format {format!r} holds none; leave them out"
+        )
+    return [row if row.raw is None else replace(row, action=None, response=row.raw) for row in rows]
+
+
+def _notes(read: Predictions, file: Path) -> Iterator[str]:
+    if read.repeated:
+        yield f"{read.repeated:,} rows are repeated word for word and count once"
+    if read.unanswered:
+        yield f"{read.unanswered:,} rows hold no answer (the source kept none), so their steps are missing"
+    if read.skipped:
+        first = str(read.skipped[0]).replace(str(file), file.name)
+        yield f"{len(read.skipped):,} damaged rows are left out, the first: {first}"
+    if read.differing:
+        named = [f"{row.episode_id} ({row.differs})" for row in read.differing[:NAMED]]
+        more = f" and {len(read.differing) - NAMED:,} more" if len(read.differing) > NAMED else ""
+        yield (
+            f"{len(read.differing):,} rows state another box than the benchmark, whose own label decides: "
+            f"{', '.join(named)}{more}"
+        )
+    for protocol, count in read.unkept.items():
+        yield (
+            f"the file names {count:,} steps as right under {protocol}, without the responses: they count as right under that "
+            "protocol, and are missing under any other"
+        )
+
+
+def _of_benchmark(given: _File, benchmark: ABCBenchmark, rows: Iterable[Predicted]) -> _Run:
+    """Answers to a benchmark's steps, all of which count, or those of the choice; a step without an answer is missing."""
+    file, choice, reader = given.file, given.choice, given.reader
+    refs = {ref.key: ref for ref in benchmark.index()}
+    by_episode: dict[EpisodeKey, dict[int, Predicted]] = {}
+    for row in rows:
+        key = EpisodeKey(benchmark.name, row.subset, row.episode_id)
+        if key not in refs or row.step_index >= refs[key].length:
+            near = nearest(row.episode_id, [each.episode_id for each in refs])
+            step = StepKey(*key, row.step_index)
+            raise DataError(f"{str(file)!r} answers step {step}, which {benchmark.name!r} in this data does not have{near}")
+        by_episode.setdefault(key, {})[row.step_index] = row
+    chosen = select(benchmark, choice)
+    answered = {key: sorted(steps) for key, steps in by_episode.items()}
+    if not choice.narrows and not answered.keys() <= chosen.plan.keys():  # it answers other splits than the default one
+        chosen = select(benchmark, Choice(split="all"))
+    if given.answered_only:
+        kept = {key: [i for i in steps if i in by_episode.get(key, ())] for key, steps in chosen.plan.items()}
+        plan = {key: steps for key, steps in kept.items() if steps}
+        counts = f"{sum(map(len, plan.values())):,} of {sum(map(len, chosen.plan.values())):,} steps"
+        chosen = replace(
+            chosen,
+            refs=[ref for ref in chosen.refs if ref.key in plan],
+            plan=plan,
+            title=f"{chosen.title}, answered only",
+            text=f"the {counts} that {file.name} answers, of {chosen.text}",
+        )
+        if not plan:
+            raise UsageError(f"{str(file)!r} answers none of the chosen steps")
+    found = get_protocol(given.protocol or benchmark.protocol)
+    evaluator = ActionEvaluator(found)
+
+    def records() -> Iterator[Record]:
+        for key, of_episode in by_episode.items():
+            for task in benchmark.load(refs[key]).steps if key in chosen.plan else ():
+                row = of_episode.get(task.step_index)
+                if row is not None and task.step_index in chosen.plan[key]:
+                    yield StepRecord(task=task, samples=(_sample(evaluator, reader, task, row),))
+
+    content = read_content(chosen.refs, chosen.plan, benchmark.load)
+    outside = sum(index not in chosen.plan.get(key, ()) for key, steps in by_episode.items() for index in steps)
+    notes = [f"{counted(outside, 'answer')} to other steps than those chosen left out"] if outside else []
+    return _Run(
+        benchmark.name,
+        given.model,
+        found.name,
+        given.mode,
+        chosen.plan,
+        records(),
+        RecordedImport(format="", source="", notes=notes),
+        chosen.refs,
+        content,
+        chosen,
+        reader,
+        benchmark.action_space,
+    )
+
+
+def _by_itself(given: _File, name: str, rows: Sequence[Predicted]) -> _Run:
+    """Answers with the steps that their own rows describe; nothing else is known, so nothing else counts."""
+    file, reader = given.file, given.reader
+    tasks: dict[StepKey, tuple[StepTaskModel, Predicted]] = {}
+    for row in rows:
+        if row.task is None:
+            raise UsageError(f"{str(file)!r} does not hold the steps that it answers; add --data, the data folder of {name}")
+        task = row.task if row.task.benchmark == name else row.task.model_copy(update={"benchmark": name})
+        tasks[task.key] = task, row
+    by_episode: dict[EpisodeKey, dict[int, StepTaskModel]] = {}
+    for task, _ in tasks.values():
+        by_episode.setdefault(task.episode_key, {})[task.step_index] = task
+    plan: Plan = {key: sorted(steps) for key, steps in by_episode.items()}
+    firsts = {key: next(iter(steps.values())) for key, steps in by_episode.items()}
+    refs = [EpisodeRef(key, first.episode_length, split=first.split) for key, first in firsts.items()]
+    lacking = sum(len(plan[ref.key]) < ref.length for ref in refs)
+    notes = [f"the file lacks steps of {lacking:,} of its {len(refs):,} episodes; their metrics are over the steps it has"]
+    text = f"the {len(tasks):,} steps of {name} that {file.name} holds, in {len(refs):,} episodes"
+    chosen = Selection(refs, plan, "", text)
+    if given.choice.narrows:
+        raise UsageError("the file has its own steps: --split, --subset, --sample-set and --episodes are for `guieval score`")
+    first = next(iter(firsts.values()))
+    kind = benchmarks().get(name)
+    unkept = next((row.right_under for row in rows if row.right_under), None)
+    found = get_protocol(given.protocol or unkept or (_default(first) if kind is None else kind.protocol))
+    evaluator = ActionEvaluator(found)
+    types = {key: {index: step.action.type for index, step in steps.items()} for key, steps in by_episode.items()}
+    edition = Edition.of(first.dataset, labels_of(task for task, _ in tasks.values()))
+    return _Run(
+        name,
+        given.model,
+        found.name,
+        given.mode,
+        plan,
+        (StepRecord(task=task, samples=(_sample(evaluator, reader, task, row),)) for task, row in tasks.values()),
+        RecordedImport(format="", source="", notes=notes if lacking else []),
+        refs,
+        Content(types, None, edition),
+        chosen,
+        reader,
+        ActionSpace() if kind is None else kind.action_space,
+    )
+
+
+def _default(first: StepTaskModel) -> str:
+    """The protocol of data without a loader."""
+    return "sspro-official" if first.setting == "grounding" else "guievalkit"
+
+
+def _sample(evaluator: ActionEvaluator, reader: ABCModel | None, task: StepTaskModel, row: Predicted) -> Sample:
+    if row.right_under:
+        known = StepOutcome(verdict="right", type_match=True, exact_match=True, reason="the verdict of the source")
+        return Sample(right_under=row.right_under, outcome=known)
+    if row.response is not None and reader is not None:
+        return read_response(reader, evaluator, task, row.response)
+    error = StepError(stage="parse", message=row.reason) if row.action is None and row.reason else None
+    return Sample(raw_response=row.raw, action=row.action, error=error, outcome=evaluator.evaluate(task, row.action))
+
+
+def _of_folder(
+    source: Path, out: Path, format: str | None, name: str | None, options: dict[str, Any], given: Sequence[str]
+) -> Imported:
+    chosen = _folder_format(source) if format is None else known_name("format", format, (*FORMATS, *FOLDERS))
+    if chosen not in FOLDERS:
+        raise UsageError(f"{str(source)!r} is a folder, and the format {chosen!r} is of files")
+    if given:
+        raise UsageError(f"{given[0]} is not for the format {chosen}")
+    if options and chosen != PACKAGE:
+        raise UsageError(f"--set is not for the format {chosen}")
+    if chosen == ATIF:
+        if name is not None:
+            raise UsageError(f"--name is not for the format {ATIF}, whose files name the model")
+        made = make_run(source, out)
+        return Imported(out, ATIF, "", made.planned, made.tasks, kind_of_mode("online"), trajectories=made)
+    about = RecordedImport(format=chosen, source=source.name)
+    if chosen == OSWORLD:
+        found = list(osworld_tasks(source))
+        if not found:
+            raise UsageError(f"{str(source)!r} holds no task: expected <domain>/<task>/result.txt or traj.jsonl")
+        tasks, keys = [each.task for each in found], [each.task.task.episode_key for each in found]
+        about = about.model_copy(update={"notes": ["the most steps of a task are taken to be the most that any of them took"]})
+        run = _tasks_run(name or found[0].place.parent.parent.name, tasks, keys, about)
+        run = replace(run, also=lambda directory: write_trajectories(found, directory), written=source.stat().st_mtime)
+        return _write(out, run)
+    check_options(Judge, options, f"the format {chosen!r}")
+    rows = list(Judge(**options).rows(source))
+    outcomes = [outcome_of(row) for row in rows]
+    keys = [each.task.episode_key if isinstance(each, PredictedTask) else each for each in outcomes]
+    version = version_of(rows)
+    about = about.model_copy(update={"notes": [f"judged by {PACKAGE} {version}"] if version else []})
+    tasks = [each for each in outcomes if isinstance(each, PredictedTask)]
+    run = _tasks_run(name or source.resolve().name, tasks, keys, about)
+    return _write(out, replace(run, written=source.stat().st_mtime))
+
+
+def _folder_format(folder: Path) -> str:
+    if any(folder.glob(f"*{ENDING}")):
+        return ATIF
+    if any(folder.glob("*/agent_response.json")):
+        return PACKAGE
+    if is_osworld(folder):
+        return OSWORLD
+    raise UsageError(
+        f"{str(folder)!r} is a folder of no known format: expected trajectories (*{ENDING}), OSWorld's results "
+        f"(<domain>/<task>/result.txt) or a folder a task with agent_response.json ({PACKAGE})"
+    )
+
+
+def _tasks_run(model: str, tasks: Sequence[PredictedTask], keys: Sequence[EpisodeKey], about: RecordedImport) -> _Run:
+    """Outcomes of tasks in an environment; a planned task without one is missing."""
+
+    def records() -> Iterator[Record]:
+        ordered = sorted(tasks, key=lambda each: (each.task.episode_key, each.number))
+        for _, same in groupby(ordered, key=lambda each: each.task.episode_key):
+            repetitions = list(same)
+            yield TaskRecord(task=repetitions[0].task, samples=tuple(each.repetition for each in repetitions))
+
+    names = {key.benchmark for key in keys}
+    if len(names) > 1:
+        raise UsageError(f"the file holds outcomes of several environments ({', '.join(sorted(names))}); keep the rows of one")
+    text = f"the {len(keys):,} tasks of {about.source}"
+    chosen = Selection([EpisodeRef(key, 1) for key in keys], {key: range(1) for key in keys}, "", text)
+    return _Run(
+        next(iter(names)), model, ENVIRONMENT.name, "online", chosen.plan, records(), about, chosen.refs, selection=chosen
+    )
+
+
+def _manifest(run: _Run) -> dict[str, Any]:
+    protocol = get_protocol(run.protocol)
+    reader = run.reader
+    model: dict[str, Any] = {} if reader is None else reader.config.model_dump(mode="json", exclude={"scaffold"})
+    space = ActionSpace() if reader is None else reader.action_space
+    edition = run.content.edition
+    return {
+        "schema": SCHEMA,
+        "guieval": __version__,
+        "created": datetime.fromtimestamp(run.written, UTC).isoformat(timespec="seconds"),
+        "config": {
+            "model": {"name": run.model},
+            "data": {
+                "bench": run.benchmark,
+                "folder": None if run.data is None else str(run.data),
+                "bench_options": dict(run.options or {}),
+            },
+            "history": {"mode": run.mode},
+        },
+        "model": {**model, "name": run.model},
+        "benchmark": {
+            "name": run.benchmark,
+            "episodes": len(run.plan),
+            "steps": sum(map(len, run.plan.values())),
+            "fingerprint": digest(plan_rows(run.plan)),
+            "content": run.content.sha256,
+            "edition": None if edition is None else edition.model_dump(mode="json"),
+        },
+        "selection": None if run.selection is None else run.selection.to_json(),
+        "imported": run.imported.to_json(),
+        "options": {} if reader is None else dict(reader.resolved_options),
+        "protocol": {"name": protocol.name, "fingerprint": protocol.fingerprint},
+        "mode": MODES[run.mode].to_json(),
+        "action_spaces": {"model": space.to_json(), "benchmark": run.space.to_json()},
+        "setups": [Setup().model_dump(mode="json")],
+    }
+
+
+def _write(out: Path, run: _Run) -> Imported:
+    """Write the run directory; it is there when it is whole, and not before."""
+    answered: Counter[bool] = Counter()
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with becoming(out) as partial:
+            with Journal(partial, MODES[run.mode]) as journal:
+                journal.start(_manifest(run), run.plan, run.refs, run.content.types)
+                for record in run.records:
+                    journal.append(record)
+                    answered[record.samples[0].answered] += 1
+            run.also(partial)
+            store_summary(partial, evaluate_run(partial).summary)
+    except OSError as error:
+        raise JournalError(f"cannot write to {str(error.filename or out)!r}: {error.strerror}") from None
+    planned = sum(map(len, run.plan.values()))
+    about = run.imported.format, run.benchmark
+    return Imported(out, *about, planned, answered[True], kind_of_mode(run.mode), tuple(run.imported.notes))

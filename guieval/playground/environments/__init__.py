@@ -1,0 +1,1 @@
+"""Environments of the playground: the simulated phone and the drawn icons."""

@@ -1,4 +1,0 @@
-"""Runs in the formats of other tools: result files, model cards and trajectories.
-
-:mod:`.exported` collects what every format needs, the other modules write one format each, and :mod:`.formats` lists them.
-"""

@@ -1,0 +1,129 @@
+"""Rollouts as they are begun and resumed: :func:`guieval.rollout`, and how ``guieval study rollout`` plans them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Unpack
+
+from guieval.errors import UsageError
+from guieval.journal import new_directory, refuse_nested
+from guieval.journal.run_folders import is_rollout
+from guieval.registry import load_benchmark
+from guieval.running.api import begun_with, display_of, plain, run_all
+from guieval.running.config import run_file
+from guieval.running.defaults import new_config
+from guieval.running.execute import Result, resolve_jobs
+from guieval.running.keywords import RunSettings
+from guieval.running.kinds import kind_of
+from guieval.running.resume.trust import resumed
+from guieval.running.rollouts import PAPER_SAMPLES, Round, plan_rounds, read_rollout, write_rollout
+from guieval.settings import RunConfig
+from guieval.settings.given import AnyPath, one_path
+from guieval.studies.decisions.subset import get_subset
+
+
+class PlannedRollout(NamedTuple):
+    """The rounds of a rollout in ``directory``; ``fresh``: it is to be begun."""
+
+    directory: Path
+    config: RunConfig
+    rounds: list[Round]
+    fresh: bool
+
+    @property
+    def runs(self) -> list[tuple[RunConfig, Path]]:
+        """The rounds as runs, with their directories."""
+        return [(each.config, self.directory / each.folder) for each in self.rounds]
+
+    def begin(self) -> None:
+        """Make the folder of a new rollout; :class:`UsageError` if it holds something already."""
+        if self.fresh:
+            write_rollout(self.directory, self.config, self.rounds)
+
+
+def planned_rollout(
+    file: Path | None,
+    overrides: Sequence[str],
+    settings: Mapping[str, Any],
+    *,
+    rounds: int | None,
+    seeds: Sequence[int] | None,
+    preset: str | None,
+    out: Path | None,
+    resume: Path | None,
+    trust: bool,
+    base: Mapping[str, Any] | None = None,
+) -> PlannedRollout:
+    """The rounds of a new rollout, or those that ``resume`` holds; :class:`UsageError` for what a rollout cannot be."""
+    path = run_file(file)
+    if resume is not None:
+        for option, value in {"out": out, "rounds": rounds, "seeds": seeds, "preset": preset}.items():
+            if value is not None:
+                raise UsageError(f"--resume goes on with the rounds that are there; leave out --{option}")
+        kept, known = read_rollout(resume)
+        merged = resumed(kept, path, overrides, settings, trust=trust, folder=resume)
+        planned, directory = plan_rounds(merged, seeds=known), resume
+    else:
+        merged = new_config(path, overrides, settings, base=base, fallback={"samples": PAPER_SAMPLES})
+        if preset is not None:
+            merged = _drawn_as(preset, merged)
+        if "seed" in settings and merged.data.limit is None:
+            raise UsageError(
+                f"--seed {settings['seed']} draws the episodes of --limit N, and there is no --limit; "
+                f"the rounds' seeds are --seeds A,B,..."
+            )
+        planned = plan_rounds(merged, rounds, seeds or ())
+        directory = out or new_directory(merged.model.name, merged.data.bench, "rollout", merged.history.mode)
+        if not is_rollout(directory):  # beginning one where there is one already has its own answer
+            refuse_nested(directory)
+    if merged.cluster.kind != "none":
+        raise UsageError("a rollout is done on one machine: leave out the setting 'cluster'")
+    kind_of(merged).check_rounds()
+    return PlannedRollout(directory, merged, planned, resume is None)
+
+
+def rollout(
+    config: RunConfig | AnyPath | None = None,
+    *,
+    mode: str | None = None,
+    rounds: int | None = None,
+    seeds: Sequence[int] | None = None,
+    preset: str | None = None,
+    out: AnyPath | None = None,
+    resume: AnyPath | None = None,
+    accept_changes: bool = False,
+    trust_run: bool = False,
+    progress: bool | None = None,
+    **settings: Unpack[RunSettings],
+) -> tuple[Result, ...]:
+    """Draw many samples of every step in rounds of one seed each, as ``guieval study rollout`` does; the result of each round.
+
+    ``config``, ``progress``, ``settings`` and what is raised are as in :func:`guieval.run`, and the other arguments are the
+    options of the same names. ``guieval.open_run`` shows the rounds of the folder together.
+    """
+    file, base = begun_with(config)
+    given = plain({**settings, **({} if mode is None else {"mode": mode})})
+    planned = planned_rollout(
+        file,
+        [],
+        given,
+        rounds=rounds,
+        seeds=seeds,
+        preset=preset,
+        out=one_path(out),
+        resume=one_path(resume),
+        trust=trust_run,
+        base=base,
+    )
+    jobs = resolve_jobs(planned.runs, root=planned.directory, accept_changes=accept_changes)
+    return tuple(run_all(jobs, fresh=planned.fresh, display=display_of(progress), first=planned.begin))
+
+
+def _drawn_as(preset: str, settings: RunConfig) -> RunConfig:
+    if settings.data.limit is not None:
+        raise UsageError("--preset says how many episodes are drawn: leave out --limit")
+    benchmark = load_benchmark(settings.data.bench, settings.data.folder, **settings.data.bench_options)
+    subset = get_subset(preset)
+    dataset = benchmark.dataset or benchmark.load(next(iter(benchmark.index()))).steps[0].dataset
+    return settings.having(limit=subset.limit(dataset))

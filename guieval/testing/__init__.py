@@ -1,1 +1,0 @@
-"""Test material: a simulated phone, a scripted server, and the conformance suites of plug-ins."""

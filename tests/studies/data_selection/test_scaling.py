@@ -1,0 +1,130 @@
+"""Scaling laws: exact recovery, a case by hand, intervals that hold their level, and what cannot be fitted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from guieval.errors import UsageError
+from guieval.metrics import Measured
+from guieval.studies.scaling import ScalingFit, fit_exponential, fit_log_linear, fit_scaling
+from tests.rows import every_row
+
+EPISODES = [2.0**power for power in range(4, 14)]
+SHARES = [0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0]
+
+
+def test_a_log_linear_law_is_found_exactly() -> None:
+    law = fit_log_linear(EPISODES, [3 + 2 * math.log2(size) for size in EPISODES])
+    assert [law["intercept"].value, law["slope"].value, law.r2] == pytest.approx([3, 2, 1])
+    assert law.at([32, 64]) == pytest.approx([13, 15])
+    assert law.formula("episodes", "exact match") == "exact match = 3 + 2 log2(episodes)"
+
+
+def test_three_points_by_hand() -> None:
+    """log2 x = 1, 2, 3 and y = 1, 2, 4: slope 3/2, intercept 7/3 - 3 = -2/3, residuals 1/6, -1/3, 1/6, so SS_res = 1/6 and
+    SS_tot = 14/3. One degree of freedom: s^2 = 1/6, the slope's error sqrt(s^2 / 2), and t is 12.7062."""
+    law = fit_log_linear([2, 4, 8], [1, 2, 4])
+    slope = law["slope"]
+    assert (slope.value, law["intercept"].value) == pytest.approx((1.5, -2 / 3))
+    assert law.r2 == pytest.approx(1 - (1 / 6) / (14 / 3))
+    assert law.deviation == pytest.approx(math.sqrt(1 / 6))
+    assert slope.standard_error == pytest.approx(math.sqrt(1 / 12))
+    assert (slope.low, slope.high) == pytest.approx((1.5 - 12.7062 * math.sqrt(1 / 12), 1.5 + 12.7062 * math.sqrt(1 / 12)))
+    # In the middle of the points the line is as sure as their mean: s / sqrt(3).
+    low, high = law.band([4])
+    assert (high - low)[0] / 2 == pytest.approx(12.7062 * math.sqrt(1 / 18))
+
+
+def test_values_that_do_not_vary_have_slope_0_and_no_r2() -> None:
+    law = fit_log_linear([2, 4, 8, 16], [5, 5, 5, 5])
+    assert law["slope"].value == pytest.approx(0, abs=1e-12) and law.r2 is None
+
+
+@every_row(("a", "b", "k"), [(30, -12, -0.73), (30, -12, -1.13), (5, 1, 0.3), (0, 4, -0.5)])
+def test_an_exponential_law_is_found_exactly(a: float, b: float, k: float) -> None:
+    """With the rates UI-S1 prints, growing away from A, and ending at 0."""
+    law = fit_exponential(SHARES, [a + b * math.exp(k * x) for x in SHARES])
+    assert [each.value for each in law.coefficients.values()] == pytest.approx([a, b, k], abs=1e-9)
+    assert law.r2 == pytest.approx(1)
+    assert law.at([0, 1]) == pytest.approx([a + b, a + b * math.exp(k)])
+
+
+def test_the_papers_three_sizes_determine_the_law_exactly_and_bound_nothing() -> None:
+    """UI-S1, Table 3: the SOP scores of thought-free patches with epsilon 0."""
+    law = fit_exponential([0.2, 0.5, 1.0], [20.3, 21.4, 22.3])
+    assert law.at([0.2, 0.5, 1.0]) == pytest.approx([20.3, 21.4, 22.3]) and np.isnan(law.band([0.5])).all()
+    assert law.deviation is None and {each.interval for each in law.coefficients.values()} == {None}
+
+
+def test_k_is_per_the_sizes_unit_and_nothing_else_changes() -> None:
+    rng = np.random.default_rng(3)
+    values = (30 - 12 * np.exp(-0.73 * np.array(SHARES)) + rng.normal(0, 0.5, len(SHARES))).tolist()
+    small, large = fit_exponential(SHARES, values), fit_exponential([1000 * x for x in SHARES], values)
+    for name, factor in {"A": 1.0, "B": 1.0, "k": 1e-3}.items():
+        ours = [part * factor for part in numbers(small[name])]
+        assert numbers(large[name]) == pytest.approx(ours, rel=1e-4)
+
+
+def numbers(coefficient: Measured) -> list[float]:
+    assert coefficient.value is not None and coefficient.interval is not None
+    return [coefficient.value, coefficient.interval.low, coefficient.interval.high]
+
+
+def covered(law: ScalingFit, truth: dict[str, float]) -> list[bool]:
+    ends = {name: numbers(law[name])[1:] for name in truth}
+    return [ends[name][0] <= value <= ends[name][1] for name, value in truth.items()]
+
+
+def test_exponential_intervals_hold_their_level() -> None:
+    """Of 120 simulated curves of 7 points 95 % within 3.5 standard deviations (2 % each)."""
+    rng = np.random.default_rng(0)
+    middle = 30 - 12 * np.exp(-0.73 * np.array(SHARES))
+    hits = np.zeros(3)
+    for _ in range(120):
+        law = fit_exponential(SHARES, (middle + rng.normal(0, 0.5, len(SHARES))).tolist())
+        hits += covered(law, {"A": 30, "B": -12, "k": -0.73})
+    assert hits / 120 == pytest.approx(0.95, abs=0.07)
+    assert (hits < 120).any(), "intervals that never miss are too wide"
+
+
+def test_an_interval_has_no_end_where_the_data_set_no_bound() -> None:
+    """Nearly a straight line: where the curve would end up is anybody's guess, and k may be 0."""
+    law = fit_exponential([1, 2, 3, 4, 5], [1.0, 2.1, 2.9, 4.05, 4.9])
+    assert {numbers(law["A"])[1], -numbers(law["A"])[2]} & {-math.inf}
+    assert numbers(law["k"])[1] < 0 < numbers(law["k"])[2]
+
+
+@every_row("form", ["log-linear", "exponential"])
+@every_row(
+    ("sizes", "values", "message"),
+    [
+        ([16, 32], [1, 2], "2 points of 2 different sizes are too few"),
+        ([16, 16, 16, 16], [1, 2, 3, 4], "4 points of 1 different sizes are too few"),
+        ([-16, 32, 64, 128], [1, 2, 3, 4], "a size must be a number .*, got -16"),
+        ([math.nan, 32, 64, 128], [1, 2, 3, 4], "got nan"),
+        ([16, 32, 64, 128], [1, 2, math.inf, 4], "a value must be a finite number, got inf"),
+    ],
+)
+def test_points_that_cannot_be_fitted_are_refused(form: str, sizes: list[float], values: list[float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        fit_scaling(form, sizes, values)
+
+
+def test_the_untrained_model_is_a_point_of_the_exponential_law_alone() -> None:
+    values = [18 + 0.0, 24.2, 27.2, 28.7]
+    assert fit_exponential([0, 1, 2, 3], values).n == 4
+    with pytest.raises(UsageError, match="a size must be a number above 0, got 0"):
+        fit_log_linear([0, 1, 2, 3], values)
+
+
+def test_curves_that_are_no_exponential_are_refused() -> None:
+    for values, reason in (
+        ([1, 2, 3, 4, 5], "straight line over the sizes: k cannot be distinguished from 0"),
+        ([1, 2, 2, 2, 2], "k cannot be distinguished from infinity"),
+        ([7, 7, 7, 7, 7], "every value is 7"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            fit_exponential([1, 2, 3, 4, 5], values)
