@@ -33,6 +33,8 @@ from guieval.models import ABCModel, ModelConfig, Scaffold
 BENCHMARKS_GROUP = "guieval.benchmarks"
 ADAPTERS_GROUP = "guieval.model_adapters"
 SCAFFOLDS_GROUP = "guieval.scaffolds"
+DATA = Path("data")
+"""Where ``guieval data download`` puts data sets, below the working folder."""
 
 
 def module_names(package: str) -> list[str]:
@@ -98,11 +100,13 @@ def benchmark_class(name: str) -> type[ABCBenchmark]:
 def load_benchmark(name: str, data: Path | str | None = None, **options: Any) -> ABCBenchmark:
     """Open a benchmark on its data folder: the authors' release, or the output of ``guieval data prepare``.
 
-    Raises :class:`UsageError` that gives the nearest name, or the missing data and how to get it.
+    Without ``data`` it is the folder that :func:`downloaded` finds. Raises :class:`UsageError` that gives the nearest name, or
+    the missing data and how to get it.
     """
     kind = benchmark_class(name)
+    data = downloaded(name) if data is None else data
     if data is None and kind.needs_data:
-        raise UsageError(f"benchmark {name!r} needs its data folder: add --data DIR ({kind.source})")
+        raise UsageError(f"benchmark {name!r} needs its data folder: add --data DIR, or make {DATA / name} ({kind.source})")
     root = Path(data) if data is not None else default_data_folder(name)
     if data is not None and kind.needs_data and not root.is_dir():
         what = "is a file, not a folder" if root.is_file() else "does not exist"
@@ -111,6 +115,13 @@ def load_benchmark(name: str, data: Path | str | None = None, **options: Any) ->
         return PreparedEpisodes(root, kind, benchmarks().get(read_preparation(root).benchmark), **options)
     kind.check_options(options)
     return kind(root, **options)
+
+
+def downloaded(name: str) -> Path | None:
+    """The folder ``data/NAME`` that ``guieval data download`` makes, or that of the data set; ``None`` if there is neither."""
+    kind = benchmarks().get(name)
+    folders = [DATA / each for each in (name, kind.dataset) if each] if kind is not None and kind.needs_data else []
+    return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def default_data_folder(name: str) -> Path:

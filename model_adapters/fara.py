@@ -78,7 +78,7 @@ class Fara(tools.QwenToolsModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         past = () if task.setting == "grounding" else history
-        messages = [Message("system", (self.prompt("fara-system", **self.screen(task)),))]
+        messages = [Message("system", (self._system(task),))]
         first_shown = self.first_shown(past, self.options.max_images)
         for index, step in enumerate((*(entry.task for entry in past), task)):
             words = self.prompt("fara-user-next") if index else main_instruction(task)
@@ -89,6 +89,9 @@ class Fara(tools.QwenToolsModel):
             if index < len(past):
                 messages.append(Message("assistant", (self.past_response(past[index]),)))
         return ModelInput(tuple(messages))
+
+    def _system(self, task: StepTaskModel) -> str:
+        return self.prompt("fara-system", **self.screen(task))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply: what stands before the call is the thought."""

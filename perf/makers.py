@@ -148,7 +148,7 @@ def _method(owner: str, name: str, call: Callable[[Callable[..., Any], str], Any
     return read
 
 
-_LOGGED = SimpleNamespace(logger=logging.getLogger("makers"))
+_LOGGED = SimpleNamespace(logger=logging.getLogger("makers"), config=SimpleNamespace(terminate_on_parse_error=False))
 """A ``self`` of which a method uses the logger alone."""
 
 
@@ -389,14 +389,19 @@ def _cogagent(files: Files, source: str) -> Read:
     return lambda text: code["extract_operation"](code["extract_grounded_operation"](text)[0])
 
 
-def _holo(files: Files, source: str) -> Read:
-    cells = ("".join(cell["source"]) for cell in json.loads(source)["cells"] if cell["cell_type"] == "code")
-    body = lines(next(cell for cell in cells if "class ClickAbsoluteAction" in cell), "class ClickAbsoluteAction")
-    pydantic = import_module("pydantic")
-    names = {"BaseModel": pydantic.BaseModel, "Field": pydantic.Field, "Literal": typing.Literal, "__name__": "holo"}
-    action = _run(body, names)["ClickAbsoluteAction"]
-    action.model_rebuild(_types_namespace=names)
-    return lambda text: action(**json.loads(text)).model_dump()
+def _holo(name: str) -> Callable[[Files, str], Read]:
+    """A class of pydantic in a notebook, of what ``json.loads`` reads."""
+
+    def read(files: Files, source: str) -> Read:
+        cells = ("".join(cell["source"]) for cell in json.loads(source)["cells"] if cell["cell_type"] == "code")
+        body = lines(next(cell for cell in cells if f"class {name}" in cell), f"class {name}")
+        pydantic = import_module("pydantic")
+        names = {"BaseModel": pydantic.BaseModel, "Field": pydantic.Field, "Literal": typing.Literal, "__name__": "holo"}
+        action = _run(body, names)[name]
+        action.model_rebuild(_types_namespace=names)
+        return lambda text: action(**json.loads(text)).model_dump()
+
+    return read
 
 
 def _infi_g1(files: Files, source: str) -> Read:
@@ -618,6 +623,13 @@ READERS: dict[str, Reader] = {
         "FaraAgent._parse_thoughts_and_action",
         _method("FaraAgent", "_parse_thoughts_and_action", call=lambda read, text: read(_LOGGED, text)[1]),
     ),
+    "fara1_5": Reader(
+        "microsoft/fara",
+        "6505fefa7137151f44ec360a6ef765eb5dd1a835",
+        "src/fara/agents/fara/fara15_agent.py",
+        "Fara15Agent._parse_thoughts_and_action",
+        _method("Fara15Agent", "_parse_thoughts_and_action", call=lambda read, text: read(_LOGGED, text)[1]),
+    ),
     "evocua": Reader(
         "meituan/EvoCUA",
         "4a0ad5fd4eb1d5b65966e1c7cc3feaa3b534eadd",
@@ -725,7 +737,14 @@ READERS: dict[str, Reader] = {
         "2ba89619bdcfe729d31649d976bdaa7b9551e216",
         "holo1_5/openai_client/invoke_localization.ipynb",
         "ClickAbsoluteAction, of what json.loads reads",
-        _holo,
+        _holo("ClickAbsoluteAction"),
+    ),
+    "holo2": Reader(
+        "hcompai/hai-cookbook",
+        "2ba89619bdcfe729d31649d976bdaa7b9551e216",
+        "holo2/holo_2_localization_hosted_api.ipynb",
+        "ClickCoordinates, of what json.loads reads",
+        _holo("ClickCoordinates"),
     ),
     "infigui_g1": Reader(
         "InfiXAI/InfiGUI-G1",

@@ -35,30 +35,57 @@ CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 """The exception of an option that cannot be read (click's ClickException, which Typer has a copy of but does not export)."""
 
 COMMANDS = {
-    **{name: f"cli.running.{name}" for name in ("run", "runs", "campaign")},
-    **{name: f"cli.results.{name}" for name in ("score", "compare", "leaderboard", "plot", "view", "report", "step")},
-    **{"models": "cli.models.models", "benchmarks": "cli.data.benchmarks", "protocols": "cli.models.protocols"},
-    "doctor": "cli.data.doctor",
-    **{f"data {name}": f"cli.data.{name}" for name in ("download", "prepare", "record", "export")},
-    "data sample-sets": "cli.data.sample_sets",
-    "data import": "cli.results.import_predictions",
-    "data export-results": "cli.results.export_results",
-    "data push": "cli.results.push",
-    **{f"study {name}": f"cli.running.{name}" for name in ("rollout", "mix")},
-    **{f"study {name}": f"cli.results.{name}" for name in ("decisions", "consistency", "correlate", "power", "judge")},
-    "study select": "cli.data.select",
-    **{"study fit-scaling": "cli.training.fit_scaling", "study thoughts": "cli.training.thoughts"},
-    **{f"train {kind}": f"cli.training.train:{kind.replace('-', '_')}" for kind in ("sft", "grpo", "semi-online", "online")},
-    "train plan": "cli.training.plan",
-    "train evaluate": "cli.training.evaluate_training",
-    "train export": "cli.training.export_training",
-    "train probe-reward": "cli.training.probe_reward",
-    **{"dev check": "cli.models.check", "dev new-adapter": "cli.models.new_adapter", "dev prompt": "cli.running.prompt"},
-    **{"dev scaffolds": "cli.models.scaffolds", "dev help-config": "cli.running.help_config"},
-    **{"dev audit": "cli.models.audit", "dev audit-engine": "cli.models.audit_engine"},
-    **{"dev mock-server": "cli.running.mock_server", "dev serve-environment": "cli.running.serve_environment"},
+    "run": "guieval.cli.running.run",
+    "runs": "guieval.cli.running.runs",
+    "campaign": "guieval.cli.running.campaign",
+    "score": "guieval.cli.results.score",
+    "compare": "guieval.cli.results.compare",
+    "leaderboard": "guieval.cli.results.leaderboard",
+    "plot": "guieval.cli.results.plot",
+    "view": "guieval.cli.results.view",
+    "report": "guieval.cli.results.report",
+    "step": "guieval.cli.results.step",
+    "models": "guieval.cli.models.models",
+    "benchmarks": "guieval.cli.data.benchmarks",
+    "protocols": "guieval.cli.models.protocols",
+    "doctor": "guieval.cli.data.doctor",
+    "data download": "guieval.cli.data.download",
+    "data prepare": "guieval.cli.data.prepare",
+    "data record": "guieval.cli.data.record",
+    "data export": "guieval.cli.data.export",
+    "data sample-sets": "guieval.cli.data.sample_sets",
+    "data import": "guieval.cli.results.import_predictions",
+    "data export-results": "guieval.cli.results.export_results",
+    "data push": "guieval.cli.results.push",
+    "study rollout": "guieval.cli.running.rollout",
+    "study mix": "guieval.cli.running.mix",
+    "study decisions": "guieval.cli.results.decisions",
+    "study consistency": "guieval.cli.results.consistency",
+    "study correlate": "guieval.cli.results.correlate",
+    "study power": "guieval.cli.results.power",
+    "study judge": "guieval.cli.results.judge",
+    "study select": "guieval.cli.data.select",
+    "study fit-scaling": "guieval.cli.training.fit_scaling",
+    "study thoughts": "guieval.cli.training.thoughts",
+    "train sft": "guieval.cli.training.train:sft",
+    "train grpo": "guieval.cli.training.train:grpo",
+    "train semi-online": "guieval.cli.training.train:semi_online",
+    "train online": "guieval.cli.training.train:online",
+    "train plan": "guieval.cli.training.plan",
+    "train evaluate": "guieval.cli.training.evaluate_training",
+    "train export": "guieval.cli.training.export_training",
+    "train probe-reward": "guieval.cli.training.probe_reward",
+    "dev check": "guieval.cli.models.check",
+    "dev new-adapter": "guieval.cli.models.new_adapter",
+    "dev prompt": "guieval.cli.running.prompt",
+    "dev scaffolds": "guieval.cli.models.scaffolds",
+    "dev help-config": "guieval.cli.running.help_config",
+    "dev audit": "guieval.cli.models.audit",
+    "dev audit-engine": "guieval.cli.models.audit_engine",
+    "dev mock-server": "guieval.cli.running.mock_server",
+    "dev serve-environment": "guieval.cli.running.serve_environment",
 }
-"""The commands and their modules below ``guieval``, in the order of the help. ``study mix`` is the command ``mix`` of a group.
+"""The commands and their modules, in the order of the help. ``study mix`` is the command ``mix`` of a group.
 
 A module holds a function of its own name (another one is named behind a colon), or a Typer application called ``app``; it is
 imported when its command is called, since all of them together take a second.
@@ -136,6 +163,12 @@ class Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, args or ["--help"])
 
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)
+        assert option is not None
+        option.default = False  # in place of None, which Typer reads with pydantic
+        return option
+
     def list_commands(self, ctx: Any) -> list[str]:
         if self.group is None:
             return [name for names in PANELS.values() for name in names]
@@ -180,7 +213,7 @@ def _no_command(word: str, parent: str) -> UsageError:
 def place_of(name: str) -> tuple[str, str]:
     """A command's module, and the name of its function."""
     module, _, function = COMMANDS[name].partition(":")
-    return f"guieval.{module}", function or module.rpartition(".")[2]
+    return module, function or module.rpartition(".")[2]
 
 
 def load(name: str) -> TyperCommand | TyperGroup:

@@ -241,9 +241,8 @@ def _wrong_folders(suite: _Suite) -> Iterator[str]:
         try:
             refs = suite.open(folder).index()
         except UsageError as error:
-            yield from (
-                f"{what}: {problem}" for problem in _unclear(str(error), f"guieval data prepare {suite.kind.name}", folder)
-            )
+            command = f"guieval data prepare {suite.kind.name}"
+            yield from (f"{what}: {problem}" for problem in _unclear(str(error), command, folder))
         else:
             yield f"{what} was accepted, with {len(refs)} episodes"
 

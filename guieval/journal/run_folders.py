@@ -33,9 +33,7 @@ def one_run(directory: Path) -> Path:
     if not directory.exists():
         raise UsageError(f"the run directory {str(directory)!r} does not exist")
     if directory.is_file():
-        raise UsageError(
-            f"{str(directory)!r} is a file, not a run: `guieval data import {directory} --out RUN` makes one of it"
-        )
+        raise UsageError(f"{str(directory)!r} is a file, not a run: `guieval data import {directory} --out RUN` makes a run")
     if is_run(directory):
         return directory
     below = runs_below(directory)
@@ -119,7 +117,9 @@ def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list
     found: dict[Path, None] = {}
     for directory in directories:
         whole = not directory.exists() or is_run(directory) or (rollouts and is_rollout(directory))
-        below = [] if whole else [*(rollouts_below(directory) if rollouts else ()), *runs_below(directory)]
+        of_rollouts = [] if whole else rollouts_below(directory)
+        below = [] if whole else [*(of_rollouts if rollouts else chain.from_iterable(map(runs_below, of_rollouts)))]
+        below += [] if whole else runs_below(directory)
         found.update(dict.fromkeys(below or [directory if rollouts and is_rollout(directory) else one_run(directory)]))
     if len(found) == 1:
         return list(found)

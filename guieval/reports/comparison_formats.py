@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from guieval.errors import UsageError
 from guieval.metrics.measured import SHARE
 from guieval.reports.comparison import Compared, Comparison, compare_json, footnotes, headings, p_value, shown_parts
-from guieval.reports.tables.latex import latex, slug
-from guieval.reports.tables.records import write_records
+from guieval.reports.tables.latex import check_latex, several
+from guieval.reports.tables.records import csv_text
 from guieval.reports.tables.table import Number, Row, Table, columns, without
 from guieval.reports.tables.terminal import as_text
 from guieval.reports.tables.writers import Format, json_text, markdown
-from guieval.steps import whole_text
 
 FORMATS: tuple[Format, ...] = ("text", "md", "csv", "latex", "json")
 
@@ -27,8 +24,7 @@ def written(found: Sequence[Comparison], form: Format, *, label: str | None = No
 
     ``label`` and ``caption`` replace those of LaTeX; :class:`UsageError` if the format is another.
     """
-    if form != "latex" and (label or caption):
-        raise UsageError(f"--label and --caption are for --format latex, not for {form}")
+    check_latex(form, label, caption)
     if form == "latex":
         return as_latex(found, label, caption)
     if form == "csv":
@@ -51,24 +47,9 @@ def written(found: Sequence[Comparison], form: Format, *, label: str | None = No
 
 def comma_separated(found: Sequence[Comparison]) -> str:
     """One line for each metric of each comparison; differences are B minus A."""
-    names = ["benchmark", "A", "B", "mode_A", "mode_B", "protocol", "metric", "shared", "unit"]
-    names += [
-        "value_A",
-        "n_A",
-        "missing_A",
-        "value_B",
-        "n_B",
-        "missing_B",
-        "difference",
-        "low",
-        "high",
-        "p",
-        "holm",
-        "detectable",
-    ]
-    stream = io.StringIO(newline="")
-    write_records(stream, (line for each in found for line in _records(each)), names, as_csv=True)
-    return whole_text(stream.getvalue())
+    names = "benchmark A B mode_A mode_B protocol metric shared unit value_A n_A missing_A value_B n_B missing_B "
+    names += "difference low high p holm detectable"
+    return csv_text((line for each in found for line in _records(each)), names.split())
 
 
 def _records(found: Comparison) -> Iterator[dict[str, Any]]:
@@ -90,17 +71,9 @@ def as_latex(found: Sequence[Comparison], label: str | None = None, caption: str
     What else is to know are comments. ``label`` is the first table's, by default ``BENCHMARK-differences``; further ones are
     numbered. Raises :class:`UsageError` for a ``caption`` of several tables.
     """
-    tables = [made for _, same in groupby(found, key=lambda each: each.directories[0]) for made in _paper_tables(list(same))]
-    if caption is not None and len(tables) > 1:
-        heads = "; ".join(table.title for table, _ in tables)
-        raise UsageError(f"--caption is for one table, and these are {len(tables)} ({heads}); name two runs and one --protocol")
-    names = Counter[str]()
-    written = []
-    for table, text in tables:
-        name = slug(label or f"{table.name}-differences")
-        names[name] += 1
-        written.append(latex(table, caption=caption or text, label=f"{name}-{names[name]}" if names[name] > 1 else name))
-    return "\n".join(written)
+    groups = (list(same) for _, same in groupby(found, key=lambda each: each.directories[0]))
+    made = [(table, text, f"{table.name}-differences") for same in groups for table, text in _paper_tables(same)]
+    return several(made, label, caption, "these are", "name two runs and one --protocol")
 
 
 def _paper_tables(same: Sequence[Comparison]) -> Iterator[tuple[Table, str]]:

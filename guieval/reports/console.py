@@ -6,7 +6,7 @@ Each has its denominator and, if known, its interval.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from guieval.data.doctor.counts import counted
@@ -18,12 +18,16 @@ from guieval.metrics.repeats import Repeated
 from guieval.metrics.rounding import percentage
 from guieval.metrics.summary import COVERAGE_NEEDED, WITHOUT_OPEN, GroupTable
 from guieval.reports.tables.table import NOTHING, Cell, Number, Row, Table, columns, share, side_by_side
+from guieval.steps import ENDS as ENDINGS
 
 _WHOLE_EPISODES = ("success rate", "progress", "step-weighted progress")
 _HIDDEN = {f"{name}{WITHOUT_OPEN}" for name in (*_WHOLE_EPISODES, "coverage", "covered type match")}
 """Metrics that only Python and JSON show."""
 _NO_SCORES = ("median click distance", "mean text similarity", "mean seconds to answer", "prompt tokens", "completion tokens")
 INTERVAL = "95% interval"
+_FALSE_COMPLETION = (
+    "False completion: of the tasks that the model stopped as finished, those that the environment judges as not done."
+)
 
 
 class Run(NamedTuple):
@@ -124,6 +128,25 @@ def report_tables(runs: Sequence[Run]) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
+def online_tables(runs: Sequence[Run]) -> list[Table]:
+    """Of online runs: success by group, if tasks have groups, and all metrics with how the repetitions ended."""
+    labels, found = [run.label for run in runs], [run.summary for run in runs]
+    rows = _named(dict.fromkeys(name for each in found for name in each.metrics), [each.metrics for each in found])
+    if any(each.repetitions > 1 for each in found):
+        rows.append(("repetitions", *(each.repetitions for each in found)))
+    ended: list[Row] = [(f"ended: {name}", *(each.ended[name] for each in found)) for name in ENDINGS]
+    counts = {"infrastructure failure": "failed", "not run": "not_run", "planned tasks": "tasks"}
+    ended += [(name, *(getattr(each, field) for each in found)) for name, field in counts.items()]
+    title = "Online metrics (with 95 % intervals)"
+    metrics = side_by_side(title, labels, [*rows, (), *ended], (_FALSE_COMPLETION,), "online")
+    groups: list[Row] = []
+    for group in dict.fromkeys(name for each in found for name in each.groups):
+        of_runs = [each.groups.get(group, {}) for each in found]
+        groups += [(), (f"by {group}", *("" for _ in found))]
+        groups += _named(sorted({value for of_run in of_runs for value in of_run}), of_runs, "  ")
+    return [*([side_by_side("By group: success rate", labels, groups[1:], name="online-groups")] if groups else []), metrics]
+
+
 def report_json(summary: Summary) -> dict[str, Any]:
     """A run's summary with all metrics."""
     return {"state": summary.state, "summary": {name: getattr(summary, name) for name in type(summary).model_fields}}
@@ -174,8 +197,12 @@ def _pairs(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], n
 
 
 def _rows(names: Sequence[str], runs: Sequence[Run]) -> list[Row]:
-    found = [run.summary.all_metrics for run in runs]
-    return [(name, *(Number(of_run.get(name, Measured(None)), show_n=True) for of_run in found)) for name in names]
+    return _named(names, [run.summary.all_metrics for run in runs])
+
+
+def _named(names: Iterable[str], found: Sequence[Mapping[str, Measured]], indent: str = "") -> list[Row]:
+    unknown = Measured(None)
+    return [(f"{indent}{name}", *(Number(of_run.get(name, unknown), show_n=True) for of_run in found)) for name in names]
 
 
 def _ends(runs: Sequence[Run]) -> list[Row]:

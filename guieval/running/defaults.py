@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.errors import UsageError, nearest
+from guieval.registry import downloaded
 from guieval.running.config import layered, parse, read_value
 from guieval.running.kinds import kind_of
 from guieval.settings import BY_OPTION, RunConfig, own_path
@@ -86,13 +87,16 @@ def new_config(
 ) -> RunConfig:
     """The configuration of a new run: what :func:`guieval.running.config.merge` makes, over the defaults that hold here.
 
-    These count for less than ``base``, and ``fallback`` for less than these. Raises :class:`UsageError` as ``merge`` does, and
-    for a ``--seed`` that decides nothing.
+    These count for less than ``base``, and ``fallback`` for less than these. Without ``data`` it is the folder that
+    :func:`guieval.registry.downloaded` finds. Raises :class:`UsageError` as ``merge`` does, and for a ``--seed`` that decides
+    nothing.
     """
     defaults = Defaults()
     given = layered(base or {}, file, overrides, flags)
     config = defaults.parsed(_joined(layered(fallback or {}, None), defaults.below(given)), kept=base)
     defaults.announce()
+    if config.data.folder is None and (folder := downloaded(config.data.bench)) is not None:
+        config = config.having(data=str(folder))
     if "seed" in layered({}, None, overrides, flags).get("data", {}):
         refuse_idle_seed(config)
     return config

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,47 +19,26 @@ from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.journal import METRICS, RunFolder, has_records, write_atomically
 from guieval.journal.run_files import RecordedProtocol
 from guieval.metrics import RunSummary, Summary, TaskSummary, summary_of, summary_of_repeats
+from guieval.metrics.of_run import Metrics
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix.answers import JudgedAnswers, judge_answers
 from guieval.scoring.recorded_run import recorded_answers
 
 
-@dataclass(frozen=True)
-class Scored:
-    """A summary, its protocol, the steps it is over, and what the reader should know of the input.
+def scored(answers: JudgedAnswers, choice: Choice | None = None, *, users: bool = True) -> Metrics:
+    """The metrics of answers that one protocol judged, over the steps of ``choice``; raises as :attr:`Answered.select`.
 
-    ``steps_title`` fits a table's head; ``steps`` describes exactly what is counted; ``overlays`` describe what else was
-    accepted; ``served`` is the :func:`guieval.journal.caveats.mark` of the run; ``foreign`` is the protocol's mark where its
-    source does not evaluate such data (:meth:`guieval.evaluation.Protocol.foreign_mark`).
+    Their label has the run's mark (:func:`guieval.journal.caveats.mark`), its steps in short, and the protocol with a mark
+    if its source does not evaluate such data (:meth:`guieval.evaluation.Protocol.foreign_mark`).
     """
-
-    protocol: str
-    summary: Summary
-    warnings: tuple[str, ...] = ()
-    steps_title: str = ""
-    steps: str = ""
-    overlays: tuple[str, ...] = ()
-    served: str = ""
-    foreign: str = ""
+    answered, protocol, part = answers.answered, answers.evaluators[0].protocol, answers.part(choice or Choice())
+    foreign, overlay = protocol.foreign_mark(answers.datasets), "with overlay" * bool(answered.overlays)
+    label = "\n".join(filter(None, (answered.served, part.title, protocol.name, foreign, overlay)))
+    summary = summary_of(answers.columns_of(part), protocol, users=users)
+    return Metrics(protocol.name, part.text, summary, tuple(answered.notes(())), answered.overlays, label)
 
 
-def scored(answers: JudgedAnswers, choice: Choice | None = None, *, users: bool = True) -> Scored:
-    """The summary of answers that one protocol judged, over the steps of ``choice``; raises as :attr:`Answered.select`."""
-    answered, choice, protocol = answers.answered, choice or Choice(), answers.evaluators[0].protocol
-    part = answers.part(choice)
-    return Scored(
-        protocol.name,
-        summary_of(answers.columns_of(part), protocol, users=users),
-        tuple(answered.notes(())),
-        part.title,
-        part.text,
-        answered.overlays,
-        answered.served,
-        protocol.foreign_mark(answers.datasets),
-    )
-
-
-def evaluate_answers(answered: Answered, protocol: str | Protocol | None = None, *, choice: Choice | None = None) -> Scored:
+def evaluate_answers(answered: Answered, protocol: str | Protocol | None = None, *, choice: Choice | None = None) -> Metrics:
     """Score answers under ``protocol``, by its name or one of your own (default: theirs); ``choice`` restricts the steps.
 
     Raises :class:`guieval.errors.UsageError` for an unknown protocol, and as :attr:`Answered.select` does.
@@ -76,7 +54,7 @@ def evaluate_run(
     adapter: str | None = None,
     choice: Choice | None = None,
     overlay: Overlay | None = None,
-) -> Scored:
+) -> Metrics:
     """Score a run directory under ``protocol``, by its name or one of your own (default: the one it was run with).
 
     Arguments and errors as in :func:`guieval.scoring.recorded_run.recorded_answers` and :func:`evaluate_answers`.

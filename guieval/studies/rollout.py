@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack
 
 from guieval.errors import UsageError
 from guieval.journal import new_directory, refuse_nested
-from guieval.journal.run_folders import is_rollout
+from guieval.journal.run_folders import is_rollout, rollouts_below
 from guieval.registry import load_benchmark
 from guieval.running.api import begun_with, display_of, plain, run_all
 from guieval.running.config import run_file
@@ -81,6 +81,39 @@ def planned_rollout(
         raise UsageError("a rollout is done on one machine: leave out the setting 'cluster'")
     kind_of(merged).check_rounds()
     return PlannedRollout(directory, merged, planned, resume is None)
+
+
+def planned_rollouts(
+    benches: Sequence[str],
+    file: Path | None,
+    overrides: Sequence[str],
+    settings: Mapping[str, Any],
+    *,
+    out: Path | None,
+    resume: Path | None,
+    **how: Any,
+) -> tuple[Path, list[PlannedRollout]]:
+    """The rollout over each of several benchmarks, as :func:`planned_rollout` plans one, and the folder that holds them.
+
+    Each is in a subfolder with its benchmark's name; ``data`` and ``fixed_thoughts`` are then folders of that kind, too.
+    """
+    if resume is not None and not is_rollout(resume) and (begun := rollouts_below(resume)):
+        if benches:
+            raise UsageError(f"--resume goes on with the benchmarks that are there; leave out --bench {benches[0]}")
+        return resume, [planned_rollout(file, overrides, settings, out=out, resume=each, **how) for each in begun]
+    if len(benches) < 2:
+        own = {**settings, **({"bench": benches[0]} if benches else {})}
+        planned = planned_rollout(file, overrides, own, out=out, resume=resume, **how)
+        return planned.directory, [planned]
+    if twice := next((each for each in benches if benches.count(each) > 1), None):
+        raise UsageError(f"--bench {twice} is given twice")
+    folder = out or new_directory(*filter(None, [settings.get("model")]), *benches, "rollout")
+    found = []
+    for bench in benches:
+        parts = {name: str(Path(settings[name]) / bench) for name in ("data", "fixed_thoughts") if name in settings}
+        own = {**settings, **parts, "bench": bench}
+        found.append(planned_rollout(file, overrides, own, out=folder / bench, resume=resume, **how))
+    return folder, found
 
 
 def rollout(

@@ -1,6 +1,6 @@
 """The needs of a training, before anything is loaded: its batches and steps, and the memory of each process.
 
-``guieval train ... --plan`` prints it for any number of GPUs; on a machine with GPUs every training is checked against theirs
+``guieval train plan`` prints it for any number of GPUs; on a machine with GPUs every training is checked against theirs
 before it begins.
 """
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import pytest
 
 from guieval.cli.models.new_adapter import adapter_source
-from guieval.journal import STEPS, Journal, RunFolder
+from guieval.journal import RunFolder
 from guieval.online.find import environments
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import list_benchmarks
 from guieval.scoring.score import evaluate_run
-from tests.cli.demo_runs import MODEL, SMALL, centre, command, reference
+from tests.cli.demo_runs import MODEL, command, reference
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
@@ -32,16 +31,6 @@ def test_a_run_ends_with_the_table_the_place_and_the_commands(tmp_path: Path, de
         assert "already holds a run" in guieval.sentence(*command(server, demo, out / "sop"))
     scored = guieval("score", out / "offline", "--protocol", "ui-s1-sop", "--protocol", "guievalkit")
     assert scored.code == 0 and "ui-s1-sop" in scored.out and "guievalkit" in scored.out
-
-
-def test_a_replay_equals_the_run_it_replays(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
-    with reference(demo) as server:
-        assert guieval(*command(server, demo, tmp_path / "one")).code == 0
-    replay = ("run", "--model", MODEL, "--bench", "demo", "--data", demo, *SMALL, "--replay", tmp_path / "one")
-    assert guieval(*replay, "--out", tmp_path / "two").code == 0
-    runs = [list(RunFolder(tmp_path / name).records) for name in ("one", "two")]
-    one, two = ({str(each.task.key): (each.sample.raw_response, each.sample.outcome) for each in run} for run in runs)
-    assert one == two
 
 
 def test_lists_doctor_and_a_benchmark_reported_whole(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
@@ -117,13 +106,6 @@ def test_a_fault_in_an_adapter_names_its_line_and_stops_the_run_with_all_answers
             assert all(each.sample.raw_response == answer for each in RunFolder(out).records if not each.task.step_index)
             mine.write_text(whole)
             assert guieval("run", "--resume", out, "--adapter", mine, "--accept-changes").code == 0
-
-
-def test_a_second_writer_gets_an_error_that_names_the_holder(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
-    with centre() as server, Journal(tmp_path / "run"):
-        done = guieval(*command(server, demo, tmp_path / "run"))
-    assert done.code == 1 and f"is being written by process {os.getpid()}" in done.err
-    assert (tmp_path / "run" / STEPS).read_bytes() == b""
 
 
 def test_options_reach_the_mock_server_and_mistakes_name_them(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,9 +89,7 @@ def test_runs_are_correlated_with_a_csv_file_of_their_models(tmp_path: Path, gui
     done = guieval(*asked, *online(tmp_path, "x,30", "y,20", "z,5"))
     assert done.code == 0, done.err
     assert "z (offline)" in done.out and "R², line " in done.out
-    wrong = guieval.sentence(
-        "study", "correlate", tmp_path / "runs", "--x", figure[:-1], *online(tmp_path, "x,30", "y,20", "z,5")
-    )
+    wrong = guieval.sentence(*asked[:-1], figure[:-1], *online(tmp_path, "x,30", "y,20", "z,5"))
     assert "did you mean" in wrong
     assert "need --online" in guieval.sentence(*asked, "--y", "AW")
     twice = guieval.sentence(*asked, *online(tmp_path, "x,30", "y,20", "x,10"))

@@ -32,7 +32,6 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
 @every_row(
     ("arguments", "message"),
     [
-        (("rnu",), "did you mean `guieval run`?"),
         (("--nope",), "No such option: --nope"),
         (("run", "extra"), "unexpected extra argument"),
         (("run", "--limt", "3"), "--limit"),
@@ -62,10 +61,7 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
         (("score", LONG), "File name too long"),
         (("run", "--config", "{tmp}"), "Is a directory"),
         (("score", "{tmp}"), "is not a run directory"),
-        (
-            ("data", "import", "{tmp}", "--format", "kairos", "--out", "{tmp}/x/run"),
-            "is a folder, and the format 'kairos' is of files",
-        ),
+        (("data", "import", "{tmp}", "--format", "kairos", "--out", "{tmp}/x/run"), "a folder, and the format 'kairos' is of"),
         (("score", __file__), "is a file, not a run: `guieval data import"),
         (("data", "import", __file__, "--out", "{tmp}/x/run"), "line 1: is not JSON"),
         ((*SERVED, "--api-key-env", "sk-secret-0123456789"), "not a key"),

@@ -123,7 +123,7 @@ def test_a_stored_run_is_scored_again_with_an_overlay(tmp_path: Path) -> None:
     added = overlay(tmp_path, line(0, **back), line(0, "elsewhere", **back))
     before, after = evaluate_run(run), evaluate_run(run, overlay=added)
     assert (before.summary.exact_match.count, after.summary.exact_match.count) == (0, 1)
-    assert after.warnings == ("1 of the 2 steps that the overlay adds to are recorded in this run",)
+    assert after.notes == ("1 of the 2 steps that the overlay adds to are recorded in this run",)
     assert all(record.task.alternatives == () for record in RunFolder(run).records)  # the journal is as it was
     assert "overlay" not in RunFolder(run).manifest.to_json()
     with pytest.raises(DataError, match="line 1: episode 'b' has no step 2"):

@@ -144,11 +144,8 @@ def test_no_name_of_a_predictions_file_steers_a_terminal(
     wrong.write_text(json.dumps({"episode_id": "1", "step_index": 0, f"field{EVIL}": EVIL}) + "\n")
     for file in (predictions, unknown, wrong):
         run = tmp_path / file.stem
-        for command in (
-            ("data", "import", file, *data, "--out", run),
-            ("score", run),
-            ("score", run, "--protocol", "all", "--json"),
-        ):
+        scoring = (("score", run), ("score", run, "--protocol", "all", "--json"))
+        for command in (("data", "import", file, *data, "--out", run), *scoring):
             done = guieval(*command)
             assert done.code in (0, 1, 2) and not obeyed(done.out) and not obeyed(done.err), done
 

@@ -419,6 +419,7 @@ FAMILIES = (
     Family("infigui_r1", _tool, "_qwen_tools.CALLS"),
     Family("os_genesis", _typed, scroll_words="content"),
     Family("fara", _tool),
+    Family("fara1_5", _tool),
     Family("evocua", _code),
     Family("opencua", _opencua, "_pyautogui.CALLS"),
     Family("aguvis", _aguvis, forms=_AGUVIS_FORMS, rendered=False),  # theirs is for desktops, and knows no call of a phone
@@ -440,6 +441,7 @@ FAMILIES = (
     *(
         Family(name, _clicked, "_qwen_tools.CALLS", setting="grounding", forms=forms)
         for name, forms in (
+            ("holo2", ('{"x":500,"y":750}', '{"x": 500, "y": 750}\n')),
             ("holo1_5", ('{"x": 540, "y": 1800}', '{"action":"click_absolute","x":540,"y":1800}\n')),
             ("infigui_g1", _POINT_FORMS),
             ("gui_g2", ("[500,1760,580,1840]", "[500, 1760, 580, 1840]")),
@@ -717,6 +719,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
 
 NO_READER: dict[str, str] = {
     **dict.fromkeys(("anthropic_computer", "gemini_computer", "openai_computer"), "its actions are fields of the makers' API"),
+    "holo3_1": "the makers publish a recipe and no reader",
     "qwen3_8": "its reader in OSWorld is published and could not be read; vLLM's of this form is Qwen3.5's above",
     **dict.fromkeys(("openai_tools", "ocr_baseline", "ocr_errant", "tiny_policy"), "prompt and format are this project's"),
 }

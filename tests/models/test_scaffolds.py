@@ -37,9 +37,8 @@ def test_shipped_scaffolds_have_a_source_or_are_defaults_and_fit_their_families(
 
 def test_two_scaffolds_differ_by_what_holds_in_them_and_not_by_their_names(guieval: CommandLine) -> None:
     one, other = load_scaffold("ui-tars-1.5-default"), load_scaffold("ui-tars-1.5-official")
-    (row,) = json.loads(guieval("dev", "scaffolds", one.name, other.name, "--json").out)[
-        "differences"
-    ]  # images are 5 in the family
+    differing = json.loads(guieval("dev", "scaffolds", one.name, other.name, "--json").out)
+    (row,) = differing["differences"]  # images are 5 in the family
     assert row == {"setting": "sampling.repetition_penalty", one.name: 1.0, other.name: None}
     assert one.model_copy(update={"name": "mine", "notes": "x"}).sha256 == one.sha256 != other.sha256
 

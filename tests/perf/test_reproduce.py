@@ -17,7 +17,7 @@ from guieval.online.find import environments
 from guieval.registry import list_benchmarks, list_models
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.running.config import merge, settings_file
-from guieval.training.config import KINDS, parse_config, read_config
+from guieval.training.config import KINDS, Kind, parse_config, read_config
 from perf.reproduce import PAGE, TABLES, page
 from tests.docs.world import command_of
 from tests.rows import every_row
@@ -55,10 +55,10 @@ def checked(command: str) -> None:
     for option, names in KNOWN.items():
         if isinstance(given.get(option), str):
             assert given[option] in names(), f"{option} {given[option]!r}: {command}"
-    if name == "train plan" or name.removeprefix("train ") in KINDS:
+    kind: dict[str, Kind | None] = {"train plan": None, **{f"train {each}": each for each in KINDS}}
+    if name in kind:
         file = settings_file(given["config"], "training", "training")
-        kind = given.get("kind", name.removeprefix("train "))
-        config = read_config(file, given["override"] or (), kind=kind, data=given["data"])
+        config = read_config(file, given["override"] or (), kind=kind[name], data=given["data"])
         assert config.open_adapter() and parse_config(config.model_dump(exclude_unset=True))
     elif name == "run" and given.get("bench"):
         merge(None, given.get("override") or (), {"model": given["model"], "bench": given["bench"], "engine": given["engine"]})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.core import TyperCommand, TyperGroup
 
-from guieval.cli import GROUPS
+from guieval.cli import COMMANDS, GROUPS, load
 from guieval.cli.models.new_adapter import adapter_source
 from guieval.conformance import check_adapter
 from guieval.playground.mock_server import MockServer, MockSettings
@@ -17,6 +19,7 @@ from guieval.scoring.score import evaluate_run
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 
+ELSEWHERE = ("tests/", "CHANGELOG.md")
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
 
@@ -67,16 +70,25 @@ def test_the_reward_needs_no_trainer(capsys: pytest.CaptureFixture[str]) -> None
     assert names["scorer"].score(names["task"], "I do not know").reward.total == 0.0
 
 
-def test_the_readme_is_short_and_its_commands_and_options_exist(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the lines of code and between backquotes; ``tests/docs`` runs the lines."""
+def test_the_readme_is_short_and_has_one_picture() -> None:
     assert len(README.split()) <= 900 and README.count("![") == 1
-    code = [*re.findall(r"^    (guieval .*)$", README, re.MULTILINE), *re.findall(r"`(guieval [^`]*)`", README)]
-    named = [found for line in code if (found := re.match(rf"guieval ((?:(?:{'|'.join(GROUPS)}) )?[a-z-]+)(.*)", line))]
-    assert len({found[1] for found in named}) > 15
-    monkeypatch.setenv("COLUMNS", "200")
-    for name in sorted({found[1] for found in named}):
-        shown = guieval(*name.split(), "--help").out
-        for found in named:
-            if found[1] == name:
-                missing = [option for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", found[2]) if option not in shown]
-                assert not missing, f"guieval {name} has no {missing}"
+
+
+def options_of(command: TyperCommand | TyperGroup) -> set[str]:
+    inner = command.commands.values() if isinstance(command, TyperGroup) else ()
+    return {name for each in (command, *inner) for option in each.params for name in (*option.opts, *option.secondary_opts)}
+
+
+def test_every_command_and_option_that_is_named_anywhere_exists() -> None:
+    """In pages, presets, notebooks and code: what is between backquotes, and the lines of commands."""
+    files = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split()
+    named = re.compile(rf"(?:`|^(?:    |# +))guieval ((?:(?:{'|'.join(GROUPS)}) )?[a-z][a-z-]*)((?: [^`\n]*)?)", re.MULTILINE)
+    known = {name: {"--help", *options_of(load(name))} for name in COMMANDS} | {group: {"--help"} for group in GROUPS}
+    found = []
+    for name in (each for each in files if each.endswith((".md", ".py", ".yaml", ".ipynb")) and not each.startswith(ELSEWHERE)):
+        lines = re.sub(r"\\\n\s*(?:# +)?", " ", (REPOSITORY / name).read_text(encoding="utf-8"))
+        found += [(name, command, more) for command, more in named.findall(lines)]
+    assert len(found) > 500
+    assert [each for each in found if each[1] not in known] == []
+    given = [(*each, option) for each in found for option in re.findall(r" (--[a-z][a-z-]+)", each[2].partition(" | ")[0])]
+    assert [each for each in given if each[3] not in known[each[1]]] == []

@@ -138,7 +138,7 @@ def test_a_run_is_scored_over_a_part_of_it(tmp_path: Path, chosen: str) -> None:
     assert (part.summary.exact_match.count, part.summary.exact_match.n, part.summary.unplanned) == (5, 6, 0)
     assert part.steps == "all 2 episodes, as listed in chosen.txt, of a run over all 3 episodes of split test"
     assert part.summary.complete and part.summary.success_rate.count == 1
-    assert part.steps_title == "episodes in chosen.txt of split test"
+    assert part.label.splitlines()[-2] == "episodes in chosen.txt of split test"
 
 
 @pytest.mark.parametrize("mode", ["offline", "sop"])
@@ -205,7 +205,7 @@ def test_a_part_of_chosen_steps_states_which_they_were_and_names_those_that_were
     run = tmp_path / "run"
     run_scripted(run, EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
     part = evaluate_run(run, choice=Choice(split="test"))
-    assert part.summary.verdicts.planned == 6 and part.steps_title == "split test of episodes in chosen.txt"
+    assert part.summary.verdicts.planned == 6 and part.label.splitlines()[-2] == "split test of episodes in chosen.txt"
     assert part.steps == "all 2 episodes of split test, of a run over all 2 episodes, as listed in chosen.txt"
     more = tmp_path / "more.txt"
     more.write_text("a\nb\n")

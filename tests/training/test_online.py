@@ -91,7 +91,7 @@ def test_what_a_plan_lacks(configured: Configured, monkeypatch: pytest.MonkeyPat
     assert _at_once(Parts(config), config, 1) == 1  # type: ignore[arg-type]  # it is of kind online
     with pytest.raises(UsageError, match=r"Demo \(icons\) opens at most 1 at a time, and there are 2 processes: start 1"):
         _at_once(Parts(config), config, 2)  # type: ignore[arg-type]
-    command = ["train", "plan", "online", "--config", "tiny-online", "--processes", "1"]
+    command = ["train", "plan", "--config", "tiny-online", "--processes", "1"]
     assert "the length of a prompt is not known: --set max_prompt_length=N" in guieval.sentence(*command)
     printed = guieval(*command, "--set", "max_prompt_length=400").out
     assert "8 tasks x 8 = 64 rollouts" in printed and "8 tasks, 1 optimiser step" in printed

@@ -285,7 +285,7 @@ def test_one_that_cannot_fit(configured: Configured, monkeypatch: pytest.MonkeyP
 
 
 def test_the_command(guieval: CommandLine) -> None:
-    words = ["train", "plan", "semi-online", "--config", "ui-s1", "--gpu-memory", "80", "--accelerate"]
+    words = ["train", "plan", "--config", "ui-s1", "--gpu-memory", "80", "--accelerate"]
     done = guieval(*words, "zero3", "--processes", "32", "--json")
     plan = json.loads(done.out)
     assert done.code == 0 and plan["fits"] and plan["launch"]["processes"] == 32

@@ -36,16 +36,13 @@ DEMO = {"kind": "sft", "model": "qwen2.5-vl-7b", "bench": "demo"}
 @pytest.fixture
 def pair(guieval: CommandLine, tmp_path: Path) -> dict[str, Any]:
     """A sample set of two episodes of the demo, the first counts with its first step alone."""
-    nested = guieval("study", "select", "--bench", "demo", "--split", "all", "--nested", "2", "--out", tmp_path / "pair.txt")
-    assert nested.code == 0
+    nesting = ("study", "select", "--bench", "demo", "--split", "all", "--nested", "2")
+    assert guieval(*nesting, "--out", tmp_path / "pair.txt").code == 0
     lines = (tmp_path / "pair-2.txt").read_text().split()
     episodes = list(dict.fromkeys(line.partition("#")[0] for line in lines))
     kept = [line for line in lines if not line.startswith(f"{episodes[0]}#") or line.endswith("#0")]
     (tmp_path / "steps.txt").write_text("\n".join(kept))
-    assert (
-        guieval("study", "select", "--bench", "demo", "--split", "all", "--nested", "2", "--out", tmp_path / "pair.json").code
-        == 0
-    )
+    assert guieval(*nesting, "--out", tmp_path / "pair.json").code == 0
     return {"file": tmp_path / "pair-2.json", "episodes": episodes, "steps": len(lines), "list": tmp_path / "steps.txt"}
 
 

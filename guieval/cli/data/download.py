@@ -15,7 +15,7 @@ from guieval.data.doctor.counts import counted
 from guieval.data.hub.client import Offer, get, in_units, look_up
 from guieval.data.hub.table import Download, read_downloads
 from guieval.errors import UsageError
-from guieval.registry import BENCHMARKS_GROUP, benchmark_class
+from guieval.registry import BENCHMARKS_GROUP, DATA, benchmark_class
 
 
 def download(
@@ -39,7 +39,7 @@ def download(
         say(f"licence: {kind.licence or 'none stated'}")
         say(f"then: guieval doctor {bench} --data DIR")
         raise typer.Exit(1)
-    folder = out or Path("data") / bench
+    folder = out or DATA / bench
     above = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not above.is_dir():
         raise UsageError(f"{str(above)!r} is a file, not a folder")

@@ -24,7 +24,7 @@ from guieval.errors import UsageError
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import several_runs
-from guieval.reports.console import Run, report_json, report_tables, warning_lines
+from guieval.reports.console import Run, online_tables, report_json, report_tables, warning_lines
 from guieval.reports.matrix_table import (
     agreement_lines,
     glance_table,
@@ -34,8 +34,6 @@ from guieval.reports.matrix_table import (
     unmeasured_lines,
     write_disagreements,
 )
-from guieval.reports.online_tables import online_tables
-from guieval.reports.opened.metrics import score_metrics
 from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.records import apart, check_ending
 from guieval.running.resume.trust import resume_of
@@ -126,7 +124,7 @@ def _print_tasks(
         raise UsageError("an online run is scored by its environment: leave out --by and --disagreements")
     summary = scored(answers, choice).summary
     if not json:
-        show(*online_tables([(task_heading(RunFolder(place)), summary)]))
+        show(*online_tables([Run(task_heading(RunFolder(place)), summary)]))
     return _Shown(summary.state != "finished", report_json(summary))
 
 
@@ -142,7 +140,7 @@ _PRINT: Mapping[Kind, Callable[..., _Shown]] = {"steps": _print_steps, "tasks": 
 
 
 def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _Shown:
-    metrics, columns = score_metrics(answers, choice), answers.columns(choice)
+    metrics, columns = scored(answers, choice), answers.columns(choice)
     run = Run(metrics.label, metrics.summary)
     breakdowns = [breakdown_table(columns, metrics.protocol, name) for name in by]
     for note in metrics.notes:

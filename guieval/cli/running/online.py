@@ -8,8 +8,7 @@ from typing import NamedTuple
 from guieval.cli.tables import say
 from guieval.history.modes import Kind, Mode
 from guieval.journal import RunFolder
-from guieval.reports.console import Run, report_tables, warning_lines
-from guieval.reports.online_tables import online_tables
+from guieval.reports.console import Run, online_tables, report_tables, warning_lines
 from guieval.reports.tables.table import Table
 
 
@@ -27,14 +26,8 @@ def task_heading(run: RunFolder) -> str:
 
 
 SHOWN: Mapping[Kind, Shown] = {
-    "steps": Shown(
-        lambda runs: report_tables(list(runs)),
-        lambda runs: [*warning_lines(list(runs))],
-    ),
-    "tasks": Shown(
-        lambda runs: online_tables([(run.label, run.summary) for run in runs]),
-        lambda runs: (),
-    ),
+    "steps": Shown(report_tables, warning_lines),
+    "tasks": Shown(online_tables, lambda runs: ()),
 }
 
 

@@ -212,16 +212,22 @@ def _plain(own: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def print_notes(results: list[Result]) -> None:
-    """Print notes below the metrics: steps, overlays and servers."""
+def print_notes(results: list[Result], *, rounds: bool = False) -> None:
+    """Print notes below the metrics: steps, overlays and servers. ``rounds``: the runs are those of rollouts."""
     manifests = [RunFolder(result.outcome.directory).manifest for result in results]
     for text in dict.fromkeys(line for manifest in manifests for line in describe_served(manifest)):
         say(f"served:   {text}")
     of_setup: defaultdict[str, list[str]] = defaultdict(list)
-    several = len({result.mode for result in results}) < len(groups := repeated(results))  # e.g. the rounds of a rollout
+    groups = repeated(results)
+    if rounds:
+        of_rollout: dict[Path, list[Result]] = {}
+        for result in results:
+            of_rollout.setdefault(result.directory.parent, []).append(result)
+        groups = [*of_rollout.values()]
+    several = len({result.mode for result in results}) < len(groups)  # e.g. models, or rollouts of several benchmarks
     for own in groups:
         text = setup_line([RunFolder(each.directory).manifest for each in own])
-        of_setup[text].append(own[0].directory.name if several else own[0].mode)
+        of_setup[text].append((own[0].directory.parent if rounds else own[0].directory).name if several else own[0].mode)
     for text, names in of_setup.items():
         say(f"set-up:   {', '.join(names) + ': ' if len(of_setup) > 1 else ''}{text}")
     for text in dict.fromkeys(result.outcome.selection.text for result in results):
@@ -243,7 +249,9 @@ def print_notes(results: list[Result]) -> None:
         line = describe(bill(sum((each.tokens for each in spent), Tokens()), spent[0].price)) if spent else None
         if line is not None:
             label = f"{'cost:' if spent[0].price else 'tokens:':<10}{own[0].config.history.mode}"
-            say(f"{label}{f' ({len(own)} repeats)' * (len(own) > 1)}: {line}")
+            named = f" of {own[0].directory.parent.name}" * (rounds and several)
+            of = f" ({counted(len(own), 'round' if rounds else 'repeat')})" * (len(own) > 1)
+            say(f"{label}{named}{of}: {line}")
     for result in results:
         for note in result.notes:
             say(note)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +18,7 @@ from guieval.reports.tables.table import Cell, Table, columns, share
 from guieval.running.execute import Result
 from guieval.settings.sampling import OPTIONS
 from guieval.studies.decisions.executions import read_executions
-from guieval.studies.rollout import planned_rollout
+from guieval.studies.rollout import planned_rollouts
 
 _MOST_DIGITS = 20
 """Of a seed. Python refuses to convert thousands of digits; a number that is too large for a server is refused later."""
@@ -25,7 +27,6 @@ _MOST_DIGITS = 20
 @RUN.options(
     *(
         "model",
-        "bench",
         "mode",
         "limit",
         "seed",
@@ -45,6 +46,12 @@ _MOST_DIGITS = 20
 )
 def rollout(
     settings: Given,
+    bench: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Benchmark; may be repeated: then --out has a rollout for each, --data and --fixed-thoughts a folder for each."
+        ),
+    ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds, each with a seed of its own (default 8).")] = None,
     seeds: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Seed of each round (default: those of the GUIEvalKit paper).")
@@ -60,7 +67,8 @@ def rollout(
     json: JSON = False,
 ) -> None:
     """Draw many samples of every step, in rounds of one seed each, or continue one that was stopped."""
-    planned = planned_rollout(
+    directory, planned = planned_rollouts(
+        bench or [],
         config,
         override or [],
         settings,
@@ -71,14 +79,20 @@ def rollout(
         resume=resume,
         trust=trust_run,
     )
+
+    def begin() -> None:
+        for each in planned:
+            each.begin()
+
     perform(
-        planned.runs,
-        fresh=planned.fresh,
+        [run for each in planned for run in each.runs],
+        fresh=planned[0].fresh,
         accept=accept_changes,
         quiet=quiet,
-        root=planned.directory,
-        first=planned.begin,
-        show=lambda results: _show(planned.directory, results, json=json),
+        root=directory,
+        resume=f"guieval study rollout --resume {shlex.quote(str(directory))}" if len(planned) > 1 else None,
+        first=begin,
+        show=lambda results: _show(directory, results, json=json),
     )
 
 
@@ -94,10 +108,12 @@ def _numbers(text: str) -> list[int]:
 def _show(directory: Path, results: list[Result], *, json: bool) -> None:
     rows: list[tuple[Cell, ...]] = []
     plain: list[dict[str, Any]] = []
-    measured = {each.outcome.directory.name: each.outcome.directory for each in results}
-    for name, where in {**measured, "all rounds": directory}.items():
+    runs = [each.outcome.directory for each in results]
+    rollouts = [*dict.fromkeys(run.parent for run in runs)]  # the directory itself, or one for each benchmark in it
+    shown = {str(run.relative_to(directory)): (run, [run]) for run in runs} | {"all rounds": (directory, rollouts)}
+    for name, (where, parts) in shown.items():
         steps = executions = different = without = failed = exact = 0
-        for step in read_executions(where):
+        for step in chain.from_iterable(map(read_executions, parts)):
             steps += 1
             executions += step.n
             different += len(step.actions)
@@ -112,5 +128,5 @@ def _show(directory: Path, results: list[Result], *, json: bool) -> None:
         print_json({"directory": directory, "rounds": plain})
     else:
         show(Table("Rollout", columns("round", *counts, "exact executions (%)", spare=("no action",)), tuple(rows)))
-    print_notes(results)
-    echo(f"decisions: guieval study decisions {directory}")
+    print_notes(results, rounds=True)
+    echo(f"decisions: guieval study decisions {directory}{'' if rollouts == [directory] else ' --pool'}")

@@ -11,7 +11,7 @@ import typer
 from guieval.cli.settings import path_option
 from guieval.cli.tables import JSON, print_json, say, show
 from guieval.cli.training.train import Overrides, Recipe, Sources
-from guieval.errors import UsageError, known_name
+from guieval.errors import UsageError
 from guieval.reports.tables.table import Cell, Table, bare, columns
 from guieval.running.config import settings_file
 
@@ -22,7 +22,6 @@ GIB = 1 << 30
 
 
 def plan(
-    kind: Annotated[str, typer.Argument(metavar="sft|grpo|semi-online|online", help="How to train.")],
     config: Recipe,
     override: Overrides = None,
     data: Sources = None,
@@ -36,12 +35,11 @@ def plan(
     The exit code is 2 if the training does not fit into the GPUs.
     """
     from guieval.training.building import Parts
-    from guieval.training.config import KINDS, read_config
+    from guieval.training.config import read_config
     from guieval.training.guard import require_extra
     from guieval.training.planning import make_plan, read_launch
 
-    chosen = known_name("kind of training", kind, KINDS)
-    settings = read_config(settings_file(config, "training", "training"), override or (), kind=chosen, data=data or ())
+    settings = read_config(settings_file(config, "training", "training"), override or (), data=data or ())
     require_extra()
     file = None if accelerate is None else settings_file(accelerate, "training/accelerate", "accelerate configuration")
     launch = read_launch(file, processes, None if gpu_memory is None else gpu_memory * GIB)

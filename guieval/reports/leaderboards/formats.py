@@ -5,14 +5,11 @@ Shares are in per cent in what people read, fractions at full precision in CSV a
 
 from __future__ import annotations
 
-import io
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from guieval.errors import UsageError
 from guieval.metrics.columns import ENDS, End
 from guieval.metrics.leading import denominators
 from guieval.metrics.summary import COVERAGE_NEEDED
@@ -20,13 +17,12 @@ from guieval.reports.leaderboards.drawing import drawing
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell
 from guieval.reports.leaderboards.sections import Front, Section, sections
 from guieval.reports.pages.kit import NODES, SORTING, STYLE, THEME, whole_page
-from guieval.reports.tables.latex import latex, slug
-from guieval.reports.tables.records import write_records
+from guieval.reports.tables.latex import check_latex, several
+from guieval.reports.tables.records import csv_text
 from guieval.reports.tables.table import Column, Number, Row, Table, bare, columns, share
 from guieval.reports.tables.terminal import as_text
 from guieval.reports.tables.writers import Format, json_text, markdown
 from guieval.running.costs import COSTED_STEPS, Spending, amount
-from guieval.steps import whole_text
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 _KEYS = (Column("model", right=False), Column("mode", right=False))
@@ -42,8 +38,7 @@ def written(board: Board, form: Format, *, intervals: bool = True, label: str | 
 
     ``label`` and ``caption`` replace those of LaTeX; :class:`UsageError` if the format is another.
     """
-    if form != "latex" and (label or caption):
-        raise UsageError(f"--label and --caption are for --format latex, not for {form}")
+    check_latex(form, label, caption)
     shown = board if intervals else without_intervals(board)
     writers: dict[Format, Callable[[], str]] = {
         "text": lambda: as_text(board_tables(shown)),
@@ -229,37 +224,10 @@ def comma_separated(board: Board) -> str:
     Tokens are means per step, and ``cost_1000`` is the cost of 1,000 steps in ``currency``; both are empty where not known.
     A name that a spreadsheet would run as a formula begins with an apostrophe here; JSON has it as it is.
     """
-    names = [
-        "model",
-        "mode",
-        "thinking",
-        "scaffold",
-        "benchmark",
-        "steps",
-        "selection",
-        "overlay",
-        "protocol",
-        "metric",
-        "value",
-    ]
-    names += [
-        "low",
-        "high",
-        "spread",
-        "repeats",
-        "n",
-        "missing",
-        "unit",
-        "upper",
-        "dropped_as_wrong",
-        "rank",
-        "coverage",
-        *ENDS,
-    ]
-    names += ["prompt_tokens", "completion_tokens", f"cost_{COSTED_STEPS}", "currency", "as_of", "source"]
-    stream = io.StringIO(newline="")
-    write_records(stream, _records(board), names, as_csv=True)
-    return whole_text(stream.getvalue())
+    names = "model mode thinking scaffold benchmark steps selection overlay protocol metric value low high spread repeats n "
+    names += "missing unit upper dropped_as_wrong rank coverage "
+    costs = ("prompt_tokens", "completion_tokens", f"cost_{COSTED_STEPS}", "currency", "as_of", "source")
+    return csv_text(_records(board), [*names.split(), *ENDS, *costs])
 
 
 def _records(board: Board) -> Iterator[dict[str, Any]]:
@@ -291,22 +259,15 @@ def as_latex(board: Board, label: str | None = None, caption: str | None = None)
     ``label`` is that of the first table, by default the benchmark's name; further ones are numbered. :class:`UsageError` for a
     ``caption`` of several.
     """
-    parts = sections(board)
-    if caption is not None and len(parts) > 1:
-        heads = "; ".join(" under ".join(section.head) for section in parts)
-        raise UsageError(f"--caption is for one table, and this board has {len(parts)} ({heads}); --protocol chooses one")
     notes = (*metric_notes(board), *spending_notes(board), *map(str, board.reproductions), *board.notes)
-    names = Counter[str]()
-    written = []
-    for section in parts:
+    made = []
+    for place, section in enumerate(sections(board)):
         table = _metrics(board, section, ranks=False)
-        named = (replace(column, name=column.name.removesuffix(" (%)")) for column in table.columns)
-        table = replace(table, columns=tuple(named), notes=notes if section is parts[0] else ())
-        name = slug(label or board.columns[section.places[0]].benchmark)
-        names[name] += 1
-        text = caption or f"Results on {table.title}, shares in per cent. {_reading(board)}"
-        written.append(latex(table, caption=text, label=f"{name}-{names[name]}" if names[name] > 1 else name))
-    return "\n".join(written)
+        named = tuple(replace(column, name=column.name.removesuffix(" (%)")) for column in table.columns)
+        text = f"Results on {table.title}, shares in per cent. {_reading(board)}"
+        table = replace(table, columns=named, notes=() if place else notes)
+        made.append((table, text, board.columns[section.places[0]].benchmark))
+    return several(made, label, caption, "this board has", "--protocol chooses one")
 
 
 def _reading(board: Board) -> str:

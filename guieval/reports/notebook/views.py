@@ -15,9 +15,8 @@ from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
 from guieval.metrics import TaskSummary
 from guieval.metrics.rounding import percentage
-from guieval.reports.console import Run, report_tables, run_table
+from guieval.reports.console import Run, online_tables, report_tables, run_table
 from guieval.reports.marks import step_overlay
-from guieval.reports.online_tables import online_tables
 from guieval.reports.opened import Metrics, OpenedOnlineRun, OpenedRun, OpenedStep, OpenedTrajectory, OpenedTrajectoryStep
 from guieval.reports.tables.table import Table, columns
 from guieval.reports.tables.writers import escaped, html_table
@@ -121,9 +120,7 @@ def result_html(result: RunResult) -> str:
 
 def metrics_html(metrics: Metrics) -> str:
     """The tables of a run under one protocol, and its notes."""
-    tables = (
-        online_tables([_column(metrics)]) if isinstance(metrics.summary, TaskSummary) else report_tables([_column(metrics)])
-    )
+    tables = (online_tables if isinstance(metrics.summary, TaskSummary) else report_tables)([_column(metrics)])
     lines = (*metrics.notes, *(f"overlay: {each}" for each in metrics.overlays), f"Steps: {metrics.steps}")
     notes = "".join(f"<p>{escaped(note)}</p>" for note in lines)
     return f"<div>{''.join(map(html_table, filter(None, tables)))}{notes}</div>"
@@ -145,7 +142,7 @@ def run_html(run: OpenedRun) -> str:
 
 def online_run_html(run: OpenedOnlineRun) -> str:
     """The settings of an online run, and its metrics."""
-    tables = online_tables([("value", run.metrics().summary)])
+    tables = online_tables([Run("value", run.metrics().summary)])
     return _run(run.manifest, ("tasks", len(run)), run.directory, run.notes, "".join(map(html_table, tables)))
 
 

@@ -1,7 +1,6 @@
 """Finished and unfinished runs as Python objects: steps as a table, single steps as pictures, metrics with intervals.
 
-:func:`open_run` is ``guieval.open_run``. :mod:`.run` has the run and its steps, :mod:`.metrics` what ``guieval score``
-prints, :mod:`.online` online runs.
+:func:`open_run` is ``guieval.open_run``. :mod:`.run` has the run and its steps, :mod:`.online` online runs.
 """
 
 from guieval.metrics.of_run import Metrics

@@ -25,7 +25,6 @@ from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, open_folder
 from guieval.metrics.of_run import Metrics, data_frame
 from guieval.reports.marks import step_overlay
-from guieval.reports.opened.metrics import score_metrics
 from guieval.reports.opened.online import OpenedOnlineRun, planned_episode
 from guieval.reports.past_runs import RunState, past_run
 from guieval.reports.trajectories.reading import OnlineTrajectories
@@ -33,6 +32,7 @@ from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, walk
 from guieval.reports.viewer.sources import open_data, prompter
 from guieval.reports.viewer.step import task_values
 from guieval.scoring.matrix import judge_run
+from guieval.scoring.score import scored
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel, Usage
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class OpenedRun:
         if self._run.further:
             rounds = ", ".join(repr(str(part.directory)) for part in (self._run, *self._run.further))
             raise UsageError(f"metrics are of one run, and this is a rollout: open one of its rounds {rounds}")
-        return score_metrics(judge_run(self.directory, None if protocol is None else [protocol]))
+        return scored(judge_run(self.directory, None if protocol is None else [protocol]))
 
     @property
     def state(self) -> RunState:

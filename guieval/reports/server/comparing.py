@@ -15,7 +15,7 @@ import numpy as np
 
 from guieval.metrics.columns import TYPES, RunColumns
 from guieval.reports.comparison import compare_runs, compare_tables, footnotes, headings
-from guieval.reports.online_tables import online_tables
+from guieval.reports.console import Run, online_tables
 from guieval.reports.server.overview import JudgedRun
 from guieval.reports.server.shown_tables import clean, shown
 from guieval.reports.tables.table import Row, Table, columns, share
@@ -32,9 +32,8 @@ _HEADS = {"B": "{}", "B - A": "{} - A"}
 def differences_section(first: Path, second: Path, letter: str) -> dict[str, Any]:
     """The metrics of two runs and how sure their differences are, on the steps that they share; ``letter`` is the second's."""
     found = compare_runs(first, second, anyway=True)
-    tables = [each for table in compare_tables(found) for each in shown(_lettered(table, letter))]
     lines = [_SECOND.sub(letter, clean(line)) for line in (*headings(found), *footnotes(found))]
-    return {"tables": tables, "notes": lines}
+    return {"tables": shown(*(_lettered(table, letter) for table in compare_tables(found))), "notes": lines}
 
 
 def _lettered(table: Table, letter: str) -> Table:
@@ -61,7 +60,7 @@ def patterns_section(directories: Sequence[Path], judged: Sequence[JudgedRun]) -
         links.append(_pattern_link(pattern))
     title = f"Who was right where, under {protocol} ({n:,} steps that all runs answered)"
     who = Table(title, columns("right in", "steps", "share"), tuple(rows), name="patterns")
-    return {"tables": shown(who, links) + shown(_by_type(types, right, letters))}
+    return {"tables": shown(who, links=links) + shown(_by_type(types, right, letters))}
 
 
 def _shared(runs: Sequence[RunColumns], protocol: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -105,9 +104,7 @@ def _by_type(types: np.ndarray[Any, Any], right: np.ndarray[Any, Any], letters: 
 def online_sections(runs: Sequence[OnlineTrajectories]) -> dict[str, Any]:
     """The metrics of online runs side by side, and how each task ended in each; success counts where every repetition did."""
     letters = LETTERS[: len(runs)]
-    tables = [
-        each for table in online_tables([*zip(letters, (run.metrics for run in runs), strict=True)]) for each in shown(table)
-    ]
+    tables = online_tables([Run(letter, run.metrics) for letter, run in zip(letters, runs, strict=True)])
     ended: list[dict[Any, str]] = []
     for run in runs:
         grouped = groupby(run, key=lambda trajectory: trajectory.key)
@@ -117,4 +114,4 @@ def online_sections(runs: Sequence[OnlineTrajectories]) -> dict[str, Any]:
     rows.sort(key=lambda row: len(set(row[1:])) == 1)  # the tasks that ended differently come first
     note = (f"The first {MOST_TASKS:,} of {len(rows):,} tasks.",) if len(rows) > MOST_TASKS else ()
     grid = Table("How each task ended, different ends first", columns("task", *letters), tuple(rows[:MOST_TASKS]), note, "ends")
-    return {"tables": tables + shown(grid)}
+    return {"tables": shown(*tables, grid)}

@@ -22,10 +22,8 @@ from guieval.journal.run_folders import is_rollout
 from guieval.metrics.columns import ENDS, RunColumns
 from guieval.metrics.of_run import Metrics
 from guieval.metrics.registry import registered
-from guieval.reports.console import Run, own_table, run_table, warning_lines
+from guieval.reports.console import Run, online_tables, own_table, run_table, warning_lines
 from guieval.reports.matrix_table import agreement_lines, glance_table, step_lines
-from guieval.reports.online_tables import online_tables
-from guieval.reports.opened.metrics import score_metrics
 from guieval.reports.score_tables import breakdown_table
 from guieval.reports.server.shown_tables import clean, shown
 from guieval.reports.tables.table import Number, Table, columns, text
@@ -33,7 +31,7 @@ from guieval.reports.tables.writers import plain
 from guieval.reports.trajectories.reading import OnlineTrajectories, read_online
 from guieval.scoring.matrix import ALL, judge_answers, judge_run, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.scoring.score import stored_summary
+from guieval.scoring.score import scored, stored_summary
 from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel, Verdict
 from guieval.studies.decisions.clustering import ClusterSettings
 from guieval.studies.decisions.executions import gaps, read_executions
@@ -98,7 +96,7 @@ def judged_run(directory: Path) -> JudgedRun:
     for number, task, verdict, reason in unread:
         if answers.counts(number, task):  # a step may have failed in one session and again, or not, in the next
             failures.add(task.key, step_link(task.key), verdict, reason)
-    return JudgedRun(score_metrics(answers), answers.columns(), failures)
+    return JudgedRun(scored(answers), answers.columns(), failures)
 
 
 def step_link(key: StepKey) -> str:
@@ -127,12 +125,8 @@ def metrics_section(run: JudgedRun) -> dict[str, Any]:
     column = Run(found.label, found.summary)
     notes = [*found.notes, *warning_lines([column]), *(f"overlay: {each}" for each in found.overlays)]
     notes += [f"Protocol: {found.protocol}. Steps: {found.steps}."]
-    tables = [run_table([column]), own_table([column])]
-    return {
-        **_headline(column),
-        "tables": [each for table in tables if table is not None for each in shown(table)],
-        "notes": [clean(note) for note in dict.fromkeys(notes)],
-    }
+    tables = shown(run_table([column]), own_table([column]))
+    return {**_headline(column), "tables": tables, "notes": [clean(note) for note in dict.fromkeys(notes)]}
 
 
 def _headline(run: Run) -> dict[str, Any]:
@@ -140,15 +134,8 @@ def _headline(run: Run) -> dict[str, Any]:
     for name, measured in run.summary.all_metrics.items():
         if (name in _CARDS or name in run.summary.further) and measured.value is not None:
             cell = Number(measured)
-            card = {
-                "name": name,
-                "value": cell.shown,
-                "ends": cell.ends,
-                "n": measured.n,
-                "of": measured.of,
-                "mark": cell.marks,
-            }
-            cards.append({**card, "measured": plain(measured)})
+            card = {"name": name, "value": cell.shown, "ends": cell.ends, "n": measured.n, "of": measured.of}
+            cards.append({**card, "mark": cell.marks, "measured": plain(measured)})
     for end in ENDS:
         name = end.replace("_", " ")
         if count := getattr(run.summary.verdicts, end):
@@ -165,7 +152,7 @@ def breakdowns_section(run: JudgedRun) -> dict[str, Any]:
         except UsageError:
             continue
         if len(table.rows) > 1 or (by == "error" and table.rows):
-            tables += shown(table, [_row_link(by, text(row[0])) for row in table.rows])
+            tables += shown(table, links=[_row_link(by, text(row[0])) for row in table.rows])
     return {"tables": tables}
 
 
@@ -199,13 +186,12 @@ def decisions_section(directory: Path) -> dict[str, Any]:
     found = measure(read_executions(directory, unasked=unasked), ClusterSettings(), directory.resolve().name, unasked)
     if not found.measured.any():
         return {"tables": [], "notes": ["No step of this rollout was answered yet."]}
-    tables = [each for table in run_tables([found]) for each in shown(table)]
-    return {"tables": tables, "notes": [clean(note) for note in gaps(directory)]}
+    return {"tables": shown(*run_tables([found])), "notes": [clean(note) for note in gaps(directory)]}
 
 
 def online_section(online: OnlineTrajectories) -> dict[str, Any]:
     """The metrics of an online run."""
-    tables = [each for table in online_tables([("value", online.metrics)]) for each in shown(table)]
+    tables = shown(*online_tables([Run("value", online.metrics)]))
     return {"tables": tables, "notes": [clean(note) for note in online.run.notes]}
 
 

@@ -10,7 +10,6 @@ from guieval.errors import UsageError
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import rounds_of
 from guieval.reports.notes import read_notes
-from guieval.reports.pages.kit import page
 from guieval.reports.server import comparing, overview
 from guieval.reports.server.library import Library
 from guieval.reports.server.messages import HTML, SCRIPT, Answer, as_json, page_part
@@ -22,9 +21,9 @@ from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import SCRIPTS as ONLINE_SCRIPTS
 from guieval.reports.trajectories.writing import STYLES as ONLINE_STYLES
 from guieval.reports.viewer.content import MOST_RUNS
+from guieval.reports.viewer.pictures import THUMB_FOLDER
 from guieval.reports.viewer.writing import SCRIPTS as STEP_SCRIPTS
 from guieval.reports.viewer.writing import STYLES as STEP_STYLES
-from guieval.reports.viewer.writing import TEMPLATE
 from guieval.scoring.matrix import ALL
 from guieval.steps import EpisodeKey, StepKey
 
@@ -56,11 +55,7 @@ class RunPages:
             case ["data", section]:
                 return as_json(self._section(names, parts, section))
             case [below, *file] if below in parts[0].links and (parts[0].together or len(names) == 1):
-                return (
-                    self._step_file(names, file, every=below == "protocols")
-                    if below in overview.STEPS
-                    else (self._trajectory_file(names[0], file))
-                )
+                return self._file(names, below, file)
         return page_part(rest, SCRIPTS, STYLES)
 
     def _section(self, names: Sequence[str], parts: Sequence[RunPart], section: str) -> dict[str, Any]:
@@ -101,9 +96,7 @@ class RunPages:
         if section == "online" and parts[0].compared == section:
             return comparing.online_sections([self._library.kept("online", name, read_online) for name in names])
         if not all(part.compared for part in parts):
-            raise UsageError(
-                "the metrics of rollouts are not compared here; look at their steps, or use `guieval study decisions`"
-            )
+            raise UsageError("rollouts are not compared here; look at their steps, or use `guieval study decisions`")
         if section == "patterns":
             judged = [self._library.kept("judged", name, overview.judged_run) for name in names]
             return comparing.patterns_section(directories, judged)
@@ -115,38 +108,33 @@ class RunPages:
         make = partial(comparing.differences_section, second=second, letter=letter)
         return self._library.kept(f"{letter} against A", names[0], make, [names[place]])
 
-    def _step_file(self, names: Sequence[str], file: Sequence[str], *, every: bool) -> Answer | None:
-        if (part := page_part(file, STEP_SCRIPTS, STEP_STYLES)) is not None:
-            return part
+    def _step_pages(self, names: Sequence[str], *, every: bool) -> StepPages:
         others = [self._library.directory(name) for name in names[1:]]
-        protocols = [ALL] if every else None
-        library = self._library
-        pages = library.kept(
+        protocols, library = [ALL] if every else None, self._library
+        return library.kept(
             "every" if every else "steps",
             names[0],
             lambda first: StepPages([first, *others], library.data, library.adapter, protocols),
             names[1:],
         )
-        match file:
-            case [""]:
-                return Answer(page(TEMPLATE, title=pages.content.title, served=True).encode("utf-8"), HTML)
-            case ["data", script]:
-                return Answer(pages.script(script).encode("utf-8"), SCRIPT)
-            case ["images" | "thumbs", image]:
-                data, kind = pages.image(image, small=file[0] == "thumbs")
-                return Answer(data, kind, more=IMAGE)
-        return None
 
-    def _trajectory_file(self, name: str, file: Sequence[str]) -> Answer | None:
-        if (part := page_part(file, ONLINE_SCRIPTS, ONLINE_STYLES)) is not None:
+    def _file(self, names: Sequence[str], below: str, file: Sequence[str]) -> Answer | None:
+        """A file of the page in the folder ``below``: the step viewer, or the trajectories."""
+        steps = below in overview.STEPS
+        scripts, styles = (STEP_SCRIPTS, STEP_STYLES) if steps else (ONLINE_SCRIPTS, ONLINE_STYLES)
+        if (part := page_part(file, scripts, styles)) is not None:
             return part
-        pages = self._library.kept("trajectories", name, TrajectoryPages)
+        pages: StepPages | TrajectoryPages
+        if steps:
+            pages = self._step_pages(names, every=below == "protocols")
+        else:
+            pages = self._library.kept("trajectories", names[0], TrajectoryPages)
         match file:
             case [""]:
                 return Answer(pages.page().encode("utf-8"), HTML)
             case ["data", script]:
                 return Answer(pages.script(script).encode("utf-8"), SCRIPT)
-            case ["screens", image]:
-                data, kind = pages.image(image)
+            case [folder, image] if folder in pages.folders:
+                data, kind = pages.image(image, small=folder == THUMB_FOLDER)
                 return Answer(data, kind, more=IMAGE)
         return None

@@ -10,10 +10,8 @@ from guieval.reports.tables.table import Cell, Number, Table, text
 from guieval.steps import whole_text
 
 
-def shown(table: Table | None, links: Iterable[str | None] = ()) -> list[dict[str, Any]]:
-    """A table in a list, or an empty list; ``links`` are addresses for its rows, in order."""
-    if table is None:
-        return []
+def shown(*tables: Table | None, links: Iterable[str | None] = ()) -> list[dict[str, Any]]:
+    """The tables that there are; ``links`` are addresses for the rows of each, in order."""
     addresses = list(links)
     return [
         {
@@ -23,6 +21,7 @@ def shown(table: Table | None, links: Iterable[str | None] = ()) -> list[dict[st
             "notes": [clean(note) for note in table.notes],
             "links": addresses,
         }
+        for table in filter(None, tables)
     ]
 
 

@@ -16,11 +16,13 @@ from typing import Any
 
 from guieval.data.screenshots import header, read_picture, read_screenshot, resolve
 from guieval.errors import ScreenshotError, UsageError
+from guieval.reports.pages.kit import page
 from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, Content, searched
-from guieval.reports.viewer.folder import script_text
-from guieval.reports.viewer.pictures import THUMB, THUMB_QUALITY, Picture
+from guieval.reports.viewer.folder import numbered, script_text
+from guieval.reports.viewer.pictures import FULL_FOLDER, THUMB, THUMB_FOLDER, THUMB_QUALITY, Picture
 from guieval.reports.viewer.reading import protocols_to_show, shown_run
 from guieval.reports.viewer.sources import PlannedTasks, open_data, prompter
+from guieval.reports.viewer.writing import TEMPLATE
 from guieval.steps import StepTaskModel
 
 CHUNK = 50
@@ -46,16 +48,20 @@ class StepPages:
         self._thumbnails: OrderedDict[int, bytes] = OrderedDict()
         self._guard = Lock()
 
+    folders = (FULL_FOLDER, THUMB_FOLDER)
+
+    def page(self) -> str:
+        """The page, whose script asks for the rest."""
+        return page(TEMPLATE, title=self.content.title, served=True)
+
     def script(self, name: str) -> str:
         """A data file of the page; :class:`UsageError` for a name that is none."""
         if name == "index.js":
             values = {**self._index, **self.content.head(), "writable": True}
             return script_text("index", 0, json.dumps(values, separators=(",", ":"), allow_nan=False))
-        part, _, digits = name.removesuffix(".js").partition("-")
-        number = int(digits) if digits.isdecimal() and len(digits) < 9 else -1
-        size = {"steps": CHUNK, "text": SEARCH_CHUNK}.get(part, 0)
-        if not size or number < 0 or number * size >= len(self.content):
-            raise UsageError(f"there is no file {name[:40]!r} of this run")
+        part = name.partition("-")[0]
+        size = {"steps": CHUNK, "text": SEARCH_CHUNK}.get(part, 1)
+        number = numbered(name, ("steps", "text"), len(self.content), size)
         first, last = number * size, (number + 1) * size
         texts = [] if part == "steps" else [searched(row) for row in self.content.rows(first, last)]
         text = json.dumps(texts or self._steps(first, last), separators=(",", ":"), allow_nan=False)

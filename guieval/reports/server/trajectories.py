@@ -14,12 +14,14 @@ from guieval.online.trajectory import SCREENS
 from guieval.reports.pages.kit import page
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import TEMPLATE, Screens, page_values, row_values, task_values
-from guieval.reports.viewer.folder import script_text
+from guieval.reports.viewer.folder import numbered, script_text
 from guieval.steps import EpisodeKey
 
 
 class TrajectoryPages:
     """The trajectories of an online run."""
+
+    folders = (SCREENS,)
 
     def __init__(self, directory: Path) -> None:
         self.online = read_online(directory)
@@ -31,16 +33,13 @@ class TrajectoryPages:
 
     def script(self, name: str) -> str:
         """A trajectory's data file; :class:`UsageError` for a name that is none."""
-        digits = name.removeprefix("task-").removesuffix(".js")
-        number = int(digits) if digits.isdecimal() and len(digits) < 9 else -1
-        if not 0 <= number < len(self._rows):
-            raise UsageError(f"there is no file {name[:40]!r} of this run")
+        number = numbered(name, ("task",), len(self._rows))
         row, key, repetition = self._rows[number]
         values = task_values(self.online.of(key)[repetition], row, self._screens)
         return script_text("task", number, json.dumps(values, separators=(",", ":"), allow_nan=False))
 
-    def image(self, name: str) -> tuple[bytes, str]:
-        """A screenshot of the run by its name, with its type; :class:`UsageError` if there is none."""
+    def image(self, name: str, *, small: bool = False) -> tuple[bytes, str]:
+        """A screenshot of the run by its name, whole, with its type; :class:`UsageError` if there is none."""
         found = self._screens.shown(f"{SCREENS}/{name}")
         if found is None or "name" not in found:
             raise UsageError("there is no such screenshot")

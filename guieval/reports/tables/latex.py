@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from guieval.errors import UsageError
 from guieval.reports.tables.table import Cell, Column, Number, Row, Table, text
 from guieval.steps import whole_text
 
@@ -80,6 +82,29 @@ def latex(table: Table, *, caption: str, label: str) -> str:
     if any(mark > _LATIN for mark in "".join(line for line in lines if not line.startswith("%"))):
         lines.insert(1, "% has characters that pdfLaTeX has no font for: compile with LuaLaTeX or XeLaTeX and a font that does")
     return "\n".join(lines) + "\n"
+
+
+def several(made: Sequence[tuple[Table, str, str]], label: str | None, caption: str | None, what: str, instead: str) -> str:
+    """Tables, each with its caption and the name of its label; further ones with the same label are numbered.
+
+    ``label`` is for all in place of theirs, ``caption`` for one: :class:`UsageError` for several, which says ``what`` these are
+    and how to have one ``instead``.
+    """
+    if caption is not None and len(made) > 1:
+        heads = "; ".join(table.title for table, _, _ in made)
+        raise UsageError(f"--caption is for one table, and {what} {len(made)} ({heads}); {instead}")
+    names, written = Counter[str](), []
+    for table, own, name in made:
+        name = slug(label or name)
+        names[name] += 1
+        written.append(latex(table, caption=caption or own, label=f"{name}-{names[name]}" if names[name] > 1 else name))
+    return "\n".join(written)
+
+
+def check_latex(form: str, label: str | None, caption: str | None) -> None:
+    """Raise :class:`UsageError` if a label or a caption is given for a format without them."""
+    if form != "latex" and (label or caption):
+        raise UsageError(f"--label and --caption are for --format latex, not for {form}")
 
 
 def slug(name: str) -> str:

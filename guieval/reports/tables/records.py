@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from guieval.errors import UsageError, harmless
+from guieval.steps import whole_text
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 ENDINGS = (".csv", ".jsonl")
@@ -74,6 +76,13 @@ def write_records(
             stream.write(json.dumps(row, ensure_ascii=False) + "\n")
         count += 1
     return count
+
+
+def csv_text(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str:
+    """Rows as a CSV table; see :func:`write_records`."""
+    stream = io.StringIO(newline="")
+    write_records(stream, rows, names, as_csv=True)
+    return whole_text(stream.getvalue())
 
 
 def _cell(value: Any, *, as_json: bool) -> Any:

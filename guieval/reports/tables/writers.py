@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -15,7 +14,7 @@ from pydantic import BaseModel
 
 from guieval.errors import UsageError, harmless, known_name
 from guieval.metrics.measured import Measured
-from guieval.reports.tables.records import write_records
+from guieval.reports.tables.records import csv_text
 from guieval.reports.tables.table import Cell, Number, Table, text
 from guieval.steps import whole_text
 
@@ -75,10 +74,7 @@ def comma_separated(tables: Sequence[Table]) -> str:
 
     A name that a spreadsheet would run as a formula begins with an apostrophe here.
     """
-    out = io.StringIO(newline="")
-    names = ("table", "title", "row", "column", "value", "low", "high", "n", "missing", "unit")
-    write_records(out, _records(tables), names, as_csv=True)
-    return whole_text(out.getvalue())
+    return csv_text(_records(tables), ("table", "title", "row", "column", "value", "low", "high", "n", "missing", "unit"))
 
 
 def _records(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:

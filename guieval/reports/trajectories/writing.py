@@ -7,9 +7,7 @@ screenshots are taken.
 from __future__ import annotations
 
 import math
-import os
 import re
-import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,11 +20,12 @@ from guieval.errors import ScreenshotError
 from guieval.journal.setup import describe
 from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import SCREENS, TrajectoryStep
-from guieval.reports.online_tables import online_tables
+from guieval.reports.console import Run, online_tables
 from guieval.reports.pages.kit import DRAWN, LOADING, MARKS, NODES, STYLE, THEME
 from guieval.reports.trajectories.moving import Moving, write_moving
 from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
+from guieval.reports.viewer.pictures import link
 from guieval.reports.viewer.step import action_values, clipped
 from guieval.studies.consistency.tables import in_words
 
@@ -88,7 +87,7 @@ def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> d
         "notes": [*run.notes, f"Set-up: {describe(run.manifest.setups)}."],
         "rows": rows,
         "endings": [(name, counts[name]) for name in ENDINGS if counts[name]],
-        "tables": online_tables([("value", online.metrics)]),
+        "tables": online_tables([Run("value", online.metrics)]),
     }
 
 
@@ -172,7 +171,7 @@ class Screens:
             try:
                 source = resolve(self.directory / SCREENS, name)
                 if self.out is not None:
-                    self._copy(source, self.out / SCREENS / name)
+                    link(source, self.out / SCREENS / name, source.read_bytes)
             except ScreenshotError:
                 return self._missing(f"the screenshot {path!r} does not exist")
             except OSError as error:
@@ -183,12 +182,3 @@ class Screens:
     def _missing(self, why: str) -> dict[str, str]:
         self.lacking[why] = None
         return {"why": why}
-
-    def _copy(self, source: Path, target: Path) -> None:
-        if target.exists():
-            return
-        target.parent.mkdir(exist_ok=True)
-        try:
-            os.link(source, target)
-        except OSError:  # another file system, or one without hard links
-            shutil.copyfile(source, target)

@@ -66,6 +66,15 @@ def script_text(function: str, number: int, json_text: str) -> str:
     return f"guieval.{function}({number},JSON.parse('{escaped}'));\n"
 
 
+def numbered(name: str, parts: Sequence[str], count: int, size: int = 1) -> int:
+    """The number of a file PART-NUMBER.js that has ``size`` of ``count`` things; :class:`UsageError` for any other name."""
+    part, _, digits = name.removesuffix(".js").partition("-")
+    number = int(digits) if digits.isdecimal() and len(digits) < 9 else count
+    if part not in parts or number * size >= count:
+        raise UsageError(f"there is no file {name[:40]!r} of this run")
+    return number
+
+
 class ReportFolder:
     """The files of a report in ``out``; paths below the home, the working directory and ``folders`` are shortened in texts."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guieval.data.screenshots import Screenshot, read_picture, read_screenshot, resolve
+from guieval.data.screenshots import read_picture, read_screenshot, resolve
 from guieval.errors import ScreenshotError
 from guieval.steps import StepTaskModel
 
@@ -84,6 +84,8 @@ class Pictures:
         return [picture.why for picture in self._known.values() if not picture.name]
 
     def _make(self, root: Path, task: StepTaskModel) -> Picture:
+        from PIL.Image import Resampling
+
         try:
             path = resolve(root, task.screenshot)
             state = path.stat()
@@ -93,11 +95,14 @@ class Pictures:
                 full, thumb = (self._out / folder / f"{name}.jpg" for folder in (FULL_FOLDER, THUMB_FOLDER))
                 if not (full.is_file() and thumb.is_file()):
                     most = LONGEST_SIDE, LONGEST_SIDE
-                    _convert(read_picture(root, task.screenshot, task.screenshot_size, at_most=most), full, thumb)
+                    image = read_picture(root, task.screenshot, task.screenshot_size, at_most=most)
+                    _save(image, full, QUALITY)
+                    image.thumbnail(THUMB, Resampling.BICUBIC)
+                    _save(image, thumb, THUMB_QUALITY)
                 return Picture(full.name, thumb=thumb.name)
             original = read_screenshot(root, task.screenshot, task.screenshot_size)
             full = self._out / FULL_FOLDER / f"{name}.{_ENDINGS[original.format]}"
-            _link(original, full)
+            link(original.path, full, lambda: original.data)
             return Picture(full.name)
         except ScreenshotError as error:
             return Picture("", str(error))
@@ -109,36 +114,28 @@ def _wanted(task: StepTaskModel) -> tuple[str, tuple[int, int]]:
     return task.screenshot, task.screenshot_size
 
 
-def _link(original: Screenshot, target: Path) -> None:
-    """The file itself under another name, or its bytes: on another file system, or where its owner forbids links."""
+def link(original: Path | None, target: Path, data: Callable[[], bytes]) -> None:
+    """The file itself under another name, or its data: on another file system, or where its owner forbids links."""
     if target.exists():
         return
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        if original.path is None:
+        if original is None:
             raise OSError
-        os.link(original.path, target)
+        os.link(original, target)
     except OSError:
-        temporary = target.with_suffix(f".{os.getpid()}.tmp")
-        try:
-            temporary.write_bytes(original.data)
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-def _convert(image: Image, full: Path, thumb: Path) -> None:
-    from PIL.Image import Resampling
-
-    _save(image, full, QUALITY)
-    image.thumbnail(THUMB, Resampling.BICUBIC)
-    _save(image, thumb, THUMB_QUALITY)
+        _written(target, lambda temporary: temporary.write_bytes(data()))
 
 
 def _save(image: Image, path: Path, quality: int) -> None:
+    _written(path, lambda temporary: image.save(temporary, format="JPEG", quality=quality))
+
+
+def _written(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file atomically, so that an interrupted report can be continued."""
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
-        image.save(temporary, format="JPEG", quality=quality)
+        write(temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

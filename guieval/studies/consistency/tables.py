@@ -6,7 +6,7 @@ The forms are those of the GUIEvalKit paper's Tables 5, 6, 7, 21 and 22. The pag
 
 from __future__ import annotations
 
-import io
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from guieval.history import describe
 from guieval.metrics import Measured
 from guieval.metrics.measured import mean_over_episodes
 from guieval.metrics.rounding import percentage
-from guieval.reports.tables.records import write_records
+from guieval.reports.tables.records import csv_text
 from guieval.reports.tables.table import NOTHING, Number, Row, Table, bare, columns, share
 from guieval.steps import EpisodeKey
 from guieval.studies.consistency.contingency import Contingency, Stratified
@@ -137,9 +137,7 @@ def step_row(trace: Trace, found: Consistency) -> dict[str, Any]:
 def step_lines(found: Consistency, *, as_csv: bool) -> str:
     """Every trace, one a line: JSON objects, or a table for a spreadsheet."""
     rows = [step_row(trace, found) for trace in found.traces]
-    stream = io.StringIO()
-    write_records(stream, rows, list(rows[0]), as_csv=as_csv)
-    return stream.getvalue()
+    return csv_text(rows, list(rows[0])) if as_csv else "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def in_words(action: Action | None) -> str:

@@ -190,9 +190,7 @@ def write_sweep(directory: Path, file: SweepFile) -> None:
     """Begin a sweep; :class:`UsageError` if the folder already holds a sweep, or a run with its own journal."""
     if any((directory / name).exists() for name in (SWEEP, OUTCOMES)):
         where = str(directory)
-        raise UsageError(
-            f"{where!r} already holds a sweep; `guieval study mix --resume {where}` continues it; or give another --out"
-        )
+        raise UsageError(f"{where!r} has a sweep; `guieval study mix --resume {where}` continues it; or give another --out")
     if is_run(directory) or is_rollout(directory) or has_records(directory):
         raise UsageError(f"{str(directory)!r} holds a run, and a sweep needs a folder of its own; give another --out")
     directory.mkdir(parents=True, exist_ok=True)

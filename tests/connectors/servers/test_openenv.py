@@ -191,9 +191,8 @@ def test_the_command_checks_an_environment_with_its_options(guieval: CommandLine
         done = guieval("dev", "check", "openenv", "--set", f"url={server.address}")
         assert done.code == 0 and done.out.startswith("environment openenv: conforms"), done
     assert "needs the address of its server" in guieval.sentence("dev", "check", "openenv")
-    assert "--set is for the options of one environment" in guieval.sentence(
-        "dev", "check", "openenv", "demo", "--set", "url=x"
-    )
+    two = guieval.sentence("dev", "check", "openenv", "demo", "--set", "url=x")
+    assert "--set is for the options of one environment" in two
 
 
 @pytest.mark.parametrize("hangs", [False, True])

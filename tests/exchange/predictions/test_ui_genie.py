@@ -90,7 +90,7 @@ def test_a_right_reply_counts_under_its_own_protocol_alone(tmp_path: Path) -> No
         scored = evaluate_run(run, name)
         verdicts = scored.summary.verdicts
         assert (verdicts.right, verdicts.unmeasured, verdicts.unparseable) == (right, missing, 1)
-        assert any("3 steps as right under ui-genie" in warning for warning in scored.warnings)
+        assert any("3 steps as right under ui-genie" in warning for warning in scored.notes)
         assert scored.summary.metrics["median click distance"].n == 1  # the placeholders have no distance
     opened = open_run(run)
     assert isinstance(opened, OpenedRun)

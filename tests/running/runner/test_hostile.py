@@ -234,7 +234,7 @@ def test_a_damaged_line_is_asked_again_with_all_that_built_on_it(tmp_path: Path,
     summary = outcome.summary()
     assert summary.complete and summary.verdicts.wrong == 1
     warning = f"line {hole + 1} of {tmp_path / 'run' / STEPS} holds no record and was passed over"
-    assert evaluate_run(tmp_path / "run").warnings == (warning,)
+    assert evaluate_run(tmp_path / "run").notes == (warning,)
 
 
 def test_an_interrupted_redoing_goes_on_where_it_was_cut(tmp_path: Path) -> None:

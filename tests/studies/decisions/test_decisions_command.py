@@ -69,10 +69,8 @@ def test_folders_are_pooled_as_if_they_were_one_run(guieval: CommandLine, runs: 
     """One of another model or over the same episodes is refused, for it would count twice."""
     whole = (8, 8, 2, 0, 4, 8, 1, 8)
     write(tmp_path / "both" / "a", whole[:4]), write(tmp_path / "both" / "b", whole[4:], first=2)
-    pooled, one = (
-        guieval("study", "decisions", "--pool", tmp_path / "both", "--json"),
-        guieval("study", "decisions", runs["offline"], "--json"),
-    )
+    pooled = guieval("study", "decisions", "--pool", tmp_path / "both", "--json")
+    one = guieval("study", "decisions", runs["offline"], "--json")
     assert pooled.code == 0 and pooled.out == one.out.replace('"offline', '"both'), pooled.err
     write(tmp_path / "twice" / "a", (8, 8)), write(tmp_path / "twice" / "b", (8, 8))
     assert "'a' and 'b' share the episode" in guieval.sentence("study", "decisions", "--pool", tmp_path / "twice")

@@ -156,7 +156,7 @@ def test_the_command_runs_a_sweep_goes_on_with_it_and_reports_it(tmp_path: Path,
         mixing = ("study", "mix", "--artifacts", run, "--out", sweep, *pairs)
         done = guieval(*mixing, *common(data, server), "--plot", picture)
         assert done.code == 0 and "increasing" in done.out and "Spearman" in done.out, done
-        assert "already holds a sweep" in guieval.sentence(*mixing, *common(data, server))
+        assert "has a sweep; `guieval study mix --resume" in guieval.sentence(*mixing, *common(data, server))
         table = (sweep / "mixing.csv").read_text()
         rows = list(csv.DictReader(table.splitlines()))
         assert len(rows) == 12 and {row["regime"] for row in rows} == {"increasing", "decreasing", "stationary"}
@@ -183,9 +183,7 @@ def test_the_command_runs_a_sweep_goes_on_with_it_and_reports_it(tmp_path: Path,
         found, lost = (json.loads(file.read_text()) for file in (settings[4] / METRICS, tmp_path / "lost"))
         del lost["servers"]  # none was asked to write them again
         assert found == lost, "a finished setting's figures are written again"
-        assert "sampling.temperature" in guieval.sentence(
-            "study", "mix", "--resume", sweep, "--set", "sampling.temperature=0.9"
-        )
+        assert "sampling.top_p" in guieval.sentence("study", "mix", "--resume", sweep, "--set", "sampling.top_p=0.9")
         assert "leave out what asks for others" in guieval.sentence("study", "mix", "--resume", sweep, "--means", "4")
     shown = guieval("study", "mix", "--resume", sweep, "--data", tmp_path / "gone")  # figures need nothing but what is kept
     assert shown.code == 0 and "R_s" in shown.out

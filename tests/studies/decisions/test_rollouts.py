@@ -177,9 +177,7 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
         assert {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)} == whole
         assert "already holds" in guieval.sentence("study", "rollout", *arguments)
         assert "leave out --seeds" in guieval.sentence("study", "rollout", "--resume", out, "--seeds", "1,2")
-        assert "it differs in" in guieval.sentence(
-            "study", "rollout", "--resume", out, "--set", "sampling.temperature=0.2", "--quiet"
-        )
+        assert "it differs in" in guieval.sentence("study", "rollout", "--resume", out, "--set", "sampling.temperature=0.2")
     assert "holds no rollout" in guieval.sentence("study", "rollout", "--resume", first)
     done = guieval("score", first)
     assert done.code == 0 and "pass@4" in done.out
@@ -187,3 +185,23 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
     asked = ("study", "rollout", "--model", MODEL, "--bench", "demo")
     assert "expected whole numbers" in guieval.sentence(*asked, "--seeds", "1,x")
     assert "leave out --limit" in guieval.sentence(*asked, "--limit", "1", "--preset", "guievalkit-table-17")
+
+
+def test_several_benchmarks_are_a_rollout_each_and_are_resumed_together(
+    tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their data are found where ``guieval data download`` puts them, androidcontrol-low's in the folder of its data set."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("androidcontrol", "aitz"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        benchmarks()[name].write_example(tmp_path / "data" / name)
+    out, drawn = tmp_path / "several", ("--model", MODEL, "--bench", "aitz", "--bench", "androidcontrol-low")
+    with MockServer(MockSettings(policy="random", model=MODEL)) as server:
+        how = ("--set", "sampling.temperature=1", "--rounds", "2", "--samples", "2", "--base-url", server.base_url, "--quiet")
+        assert "aitz is given twice" in guieval.sentence("study", "rollout", *drawn, "--bench", "aitz", *how)
+        begun = guieval("study", "rollout", *drawn, *how, "--preset", "guievalkit-table-17", "--out", out)
+        assert begun.code == 0 and "guieval study decisions several --pool" in begun.out.replace(f"{tmp_path}/", "")
+        shutil.rmtree(out / "aitz" / "seed-7779397")
+        assert "leave out --bench aitz" in guieval.sentence("study", "rollout", "--resume", out, *drawn)
+        assert guieval("study", "rollout", "--resume", out, "--quiet").out.count("seed-") == begun.out.count("seed-") == 4
+    assert guieval("score", out).out.count("run:") == 4

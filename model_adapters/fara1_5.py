@@ -1,0 +1,75 @@
+"""Fara1.5 (Qwen3.5 based): Fara's conversation and tool on web pages, in thousandths of the screen.
+
+Sources: microsoft/fara@6505fef ``src/fara/agents/fara/fara15_agent.py`` (the conversation, image limits, what each action does)
+and ``src/fara/_prompts.py`` (the system prompt, whose identity names the 9B: none exists for the others). That coordinates are
+thousandths is what three others quote of ``coord_spaces.py``.
+
+The thought is plain text before the call; the chat template's own is turned off, since the model otherwise makes no call. A
+scroll moves the page by as many thousandths of its height as it has ``pixels``. ``terminate`` has an answer and no status:
+online the answer comes before the end. A question to the user is outside of the action space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from guieval.actions import Action, Answer, Scroll, Stop, Unsupported, Wait
+from guieval.frames import PER_1000
+from guieval.history import HistoryEntry, describe
+from guieval.models import ModelInput
+from guieval.parsing import call_tables as calls
+from guieval.steps import StepTaskModel
+
+from . import _desktop_calls as desktop
+from .fara import CALLS as FARA
+from .fara import Fara
+
+WHEEL = calls.wheel("down", "up", "pixels", place=("coordinate",), unit=None, written=500)
+
+
+def _scrolled(call: calls.Arguments) -> Action:
+    distance = min(abs(float(call.needed("pixels"))), 1000.0) if isinstance(call.needed("pixels"), int | float) else None
+    return WHEEL.read(call).model_copy(update={"distance": distance})
+
+
+CALLS = calls.CallTable(
+    {
+        **FARA,
+        "type": calls.typed("text"),
+        "scroll": calls.Form(Scroll, _scrolled, WHEEL.write),
+        "wait": desktop.waited("time", default=Wait()),
+        "terminate": calls.Form(
+            Stop,
+            lambda call: calls.FINISH,
+            lambda action, _: {"answer": "" if action == calls.FINISH else describe(action)},
+        ),
+        **calls.outside("read_page_answer_question", "ask_user_question"),
+    }
+)
+
+
+class Fara15(Fara):
+    """Adapter of Fara1.5. Options: those of Fara."""
+
+    table = CALLS
+    patch = 32
+    fixed_frame = PER_1000
+    action_space = replace(Fara.action_space, statuses=frozenset({"finish"}))
+    source = "github.com/microsoft/fara@6505fef src/fara/_prompts.py, src/fara/agents/fara/fara15_agent.py"
+    frame_source = "github.com/microsoft/fara@6505fef src/fara/agents/fara/fara15_agent.py, coord_spaces.py"
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        switch = {"chat_template_kwargs": {"enable_thinking": False}}
+        return replace(super().prepare_input(task, history), extra=switch)
+
+    def _system(self, task: StepTaskModel) -> str:
+        return self.prompt("fara1_5-browser-system")
+
+    def _batch(self, task: StepTaskModel, call: Any, action: Action) -> tuple[Action, ...]:
+        """The answer, and the end."""
+        answer = call.get("arguments", {}).get("answer") if isinstance(action, Stop) and isinstance(call, dict) else None
+        if not isinstance(answer, str) or not answer:
+            return ()
+        return Unsupported(name="terminate", arguments={"answer": answer}, device=Answer(text=answer)), action

@@ -1,0 +1,116 @@
+"""Holo3 and Holo3.1 (Qwen3.5 based): a note, a thought and a tool call in one JSON object, in thousandths of the screen.
+
+Source: hub.hcompany.ai "API reference" and "Models" (copies of 2026). The makers publish a recipe and no prompt: tools and
+schema are the user's own, here guieval's (``prompts/holo3_1-system.txt``). Each screenshot is an observation, the past is what
+the model wrote without its reasoning, and three screenshots are kept. The page on the loop of an agent was not read: that older
+ones become ``[screenshot evicted]`` is what several users describe; where the task stands is ours, and no results of tools are
+sent. A grounding query has Holo2's text, thinking turned off. The chat template opens the reasoning, so a response holds its
+end alone. A response is not constrained to the schema on the server, which the makers advise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field
+
+from guieval import actions as act
+from guieval.errors import ParseError
+from guieval.history import HistoryEntry
+from guieval.models import ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.parsing import ScrollWords, first_round, json_value, split_reasoning
+from guieval.parsing import call_tables as calls
+from guieval.steps import StepTaskModel
+
+from .holo2 import Holo2
+
+CALLS = calls.CallTable(
+    {
+        "click": calls.tap("x", "y"),
+        "long_press": calls.hold("x", "y"),
+        "write": calls.typed("content"),
+        "scroll": calls.scrolled("direction", "x", "y"),
+        "open_app": calls.opened("name"),
+        "press_button": calls.pressed("button", {button.lower(): button for button in act.BUTTONS}),
+        "wait": calls.waited("seconds"),
+        "answer": calls.Form(
+            act.Stop, lambda call: calls.FINISH, lambda end, _: {"content": ""} if end == calls.FINISH else None
+        ),
+        "give_up": calls.Form(act.Stop, lambda call: calls.IMPOSSIBLE, lambda end, _: {"reason": ""}),
+    }
+)
+
+
+class Holo31Options(ImageLimits):
+    """Options of Holo3 and Holo3.1; image limits default to Holo2's."""
+
+    max_images: int = Field(3, ge=1, le=5, description="screenshots per request, the current one included")
+
+
+class Holo31(Holo2):
+    """Adapter of Holo3 and Holo3.1. Options: :class:`Holo31Options`."""
+
+    options: Holo31Options
+    table = CALLS
+    action_space = act.ActionSpace(buttons=frozenset(act.BUTTONS))
+    scroll_words: ScrollWords = "content"
+    thinking_switch = grounds_silently = True
+    source = 'hub.hcompany.ai "API reference" (the recipe); the tools are guieval\'s'
+    frame_source = 'hub.hcompany.ai "API reference" ("integers normalized to the image you sent", 0 to 1000)'
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        silent = task.setting == "grounding" or self.thinking is False
+        extra = {"chat_template_kwargs": {"enable_thinking": not silent}}
+        if task.setting == "grounding":
+            return chat(self.image(task), self.prompt("holo2-grounding", instruction=task.instruction), extra=extra)
+        shown = self.first_shown(history, self.options.max_images)
+        messages = [Message("system", (self.prompt("holo3_1-system"),)), Message("user", (main_instruction(task),))]
+        for index, step in enumerate((*(entry.task for entry in history), task)):
+            seen = self.image(step) if index >= shown else "[screenshot evicted]"
+            messages.append(Message("user", ("<observation>\n", seen, "\n</observation>")))
+            if index < len(history):
+                messages.append(Message("assistant", (self.past_response(history[index]),)))
+        return ModelInput(tuple(messages), extra=extra)
+
+    def past_response(self, entry: HistoryEntry) -> str:
+        """The object alone, as it was written if there is one."""
+        try:
+            return json.dumps(_object(entry.raw_response or "")[1], ensure_ascii=False)
+        except ParseError:
+            return self.write(entry.task, entry.action, None, entry.thought or self.sentence(entry))
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        if task.setting == "grounding":
+            return super().parse_response(task, text)
+        reasoning, value = _object(text)
+        call = {**value["tool_call"]}
+        name = call.pop("tool_name", None)
+        if not isinstance(name, str):
+            raise ParseError(f"the response's tool_call names no tool: {call!r:.80}")
+        action = self.read_call(task, name, call)
+        batch: tuple[act.Action, ...] = ()
+        if action == calls.FINISH and isinstance(answer := call.get("content"), str) and answer:
+            batch = (act.Unsupported(name="answer", arguments={"content": answer}, device=act.Answer(text=answer)), action)
+        elif isinstance(action, act.Type) and call.get("press_enter") is True:
+            batch = (action, calls.ENTER)
+        thought = value.get("thought")
+        return ParsedResponse(action, reasoning or None, thought if isinstance(thought, str) else None, batch)
+
+    def write(self, task: StepTaskModel, action: act.Action, thought: str | None, conclusion: str | None) -> str:
+        if task.setting == "grounding":
+            return super().write(task, action, thought, conclusion)
+        before = f"<think>\n{thought}\n</think>\n\n" if thought and self.thinking is not False else ""
+        name, arguments = self.write_call(task, action)
+        call = {"tool_name": name, **arguments}
+        return before + json.dumps({"note": None, "thought": conclusion or "", "tool_call": call}, ensure_ascii=False)
+
+
+def _object(text: str) -> tuple[str | None, dict[str, Any]]:
+    """A response's reasoning and its object."""
+    reasoning, rest = split_reasoning(first_round(text), '{"note"')
+    value = json_value(rest)
+    if not isinstance(value, dict) or not isinstance(value.get("tool_call"), dict):
+        raise ParseError(f"the response's JSON has no tool_call: {value!r:.80}")
+    return reasoning, value
