@@ -89,6 +89,14 @@ class NoServer(UsageError):
     """The server of an environment does not answer before a run begins, so its tasks are not known."""
 
 
+class TrainingStopped(GuievalError):
+    """A training of a campaign ended before its weights were written. ``code`` is its exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class EnvironmentFailure(GuievalError):
     """An environment to act in does not work (no browser, no answer, a crash); the attempt at a task is repeated."""
 

@@ -65,7 +65,7 @@ def forked(folder: str, moment: int | None, words: Sequence[str]) -> int:
 
 def _main(folder: str, moments: str, *words: str) -> int:
     import guieval.cli.data.prepare
-    import guieval.cli.results.import_predictions  # noqa: F401  # once for all commands
+    import guieval.exchange.commands.import_predictions  # noqa: F401  # once for all commands
 
     killed = 0
     for moment in map(int, filter(None, moments.split(","))):

@@ -32,7 +32,10 @@ API = {
     "environments": ("Environments", ("guieval.online.contract", "guieval.online.find")),
     "rewards": ("Rewards", ("guieval.rewards",)),
     "training": ("Training", ("guieval.training.config",)),
-    "conformance": ("Conformance suites", ("guieval.conformance", "guieval.online.conformance")),
+    "conformance": (
+        "Conformance suites",
+        ("guieval.conformance.benchmarks", "guieval.conformance.adapters", "guieval.conformance.environments"),
+    ),
 }
 """The pages of the Python API: title and modules."""
 

@@ -28,6 +28,7 @@ from typer.main import get_command
 from guieval.cli.tables import echo, say
 from guieval.data.files import read_text
 from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAway, UsageError, first_problem
+from guieval.wings import offers
 
 STOPPED = 130
 """Exit code of a run that Ctrl-C ended, as shells have it."""
@@ -35,57 +36,18 @@ CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 """The exception of an option that cannot be read (click's ClickException, which Typer has a copy of but does not export)."""
 
 COMMANDS = {
-    "run": "guieval.cli.running.run",
-    "runs": "guieval.cli.running.runs",
-    "campaign": "guieval.cli.running.campaign",
-    "score": "guieval.cli.results.score",
-    "compare": "guieval.cli.results.compare",
-    "leaderboard": "guieval.cli.results.leaderboard",
-    "plot": "guieval.cli.results.plot",
-    "view": "guieval.cli.results.view",
-    "report": "guieval.cli.results.report",
-    "step": "guieval.cli.results.step",
-    "models": "guieval.cli.models.models",
-    "benchmarks": "guieval.cli.data.benchmarks",
-    "protocols": "guieval.cli.models.protocols",
-    "doctor": "guieval.cli.data.doctor",
-    "data download": "guieval.cli.data.download",
-    "data prepare": "guieval.cli.data.prepare",
-    "data record": "guieval.cli.data.record",
-    "data export": "guieval.cli.data.export",
+    **{name: f"guieval.cli.running.{name}" for name in ("run", "runs", "campaign")},
+    **{name: f"guieval.cli.results.{name}" for name in ("score", "compare", "leaderboard", "plot", "view", "report", "step")},
+    **{"models": "guieval.cli.models.models", "benchmarks": "guieval.cli.data.benchmarks"},
+    **{"protocols": "guieval.cli.models.protocols", "doctor": "guieval.cli.data.doctor"},
+    **{f"data {name}": f"guieval.cli.data.{name}" for name in ("download", "prepare", "record", "export")},
     "data sample-sets": "guieval.cli.data.sample_sets",
-    "data import": "guieval.cli.results.import_predictions",
-    "data export-results": "guieval.cli.results.export_results",
-    "data push": "guieval.cli.results.push",
-    "study rollout": "guieval.cli.running.rollout",
-    "study mix": "guieval.cli.running.mix",
-    "study decisions": "guieval.cli.results.decisions",
-    "study consistency": "guieval.cli.results.consistency",
-    "study correlate": "guieval.cli.results.correlate",
-    "study power": "guieval.cli.results.power",
-    "study judge": "guieval.cli.results.judge",
-    "study select": "guieval.cli.data.select",
-    "study fit-scaling": "guieval.cli.training.fit_scaling",
-    "study thoughts": "guieval.cli.training.thoughts",
-    "train sft": "guieval.cli.training.train:sft",
-    "train grpo": "guieval.cli.training.train:grpo",
-    "train semi-online": "guieval.cli.training.train:semi_online",
-    "train online": "guieval.cli.training.train:online",
-    "train plan": "guieval.cli.training.plan",
-    "train evaluate": "guieval.cli.training.evaluate_training",
-    "train export": "guieval.cli.training.export_training",
-    "train probe-reward": "guieval.cli.training.probe_reward",
-    "dev check": "guieval.cli.models.check",
-    "dev new-adapter": "guieval.cli.models.new_adapter",
-    "dev prompt": "guieval.cli.running.prompt",
-    "dev scaffolds": "guieval.cli.models.scaffolds",
+    **{"dev prompt": "guieval.cli.running.prompt", "dev scaffolds": "guieval.cli.models.scaffolds"},
     "dev help-config": "guieval.cli.running.help_config",
-    "dev audit": "guieval.cli.models.audit",
-    "dev audit-engine": "guieval.cli.models.audit_engine",
-    "dev mock-server": "guieval.cli.running.mock_server",
-    "dev serve-environment": "guieval.cli.running.serve_environment",
+    **{"dev audit": "guieval.cli.models.audit", "dev audit-engine": "guieval.cli.models.audit_engine"},
+    **offers("commands"),
 }
-"""The commands and their modules, in the order of the help. ``study mix`` is the command ``mix`` of a group.
+"""The commands and their modules, with those of the wings, in the order of the help; ``study mix`` is the ``mix`` of a group.
 
 A module holds a function of its own name (another one is named behind a colon), or a Typer application called ``app``; it is
 imported when its command is called, since all of them together take a second.

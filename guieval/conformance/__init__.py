@@ -5,11 +5,30 @@ synthetic steps. Neither needs data, a server or a GPU. Both return a list of :c
 pass.
 """
 
-from guieval.conformance.adapters import check_adapter, every_model
-from guieval.conformance.benchmarks import check_benchmark, check_benchmarks
-from guieval.conformance.examples import example_actions, example_step
-from guieval.conformance.finding import Finding
+from typing import TYPE_CHECKING, Any
 
+from guieval.wings import offered
+
+if TYPE_CHECKING:
+    from guieval.conformance.adapters import check_adapter, every_model
+    from guieval.conformance.benchmarks import check_benchmark, check_benchmarks
+    from guieval.conformance.examples import example_actions, example_step
+    from guieval.conformance.finding import Finding
+
+_SUITES = {
+    **dict.fromkeys(("check_adapter", "every_model"), "adapters"),
+    **dict.fromkeys(("check_benchmark", "check_benchmarks"), "benchmarks"),
+    **dict.fromkeys(("example_actions", "example_step"), "examples"),
+    "Finding": "finding",
+}
+OFFERS = {
+    "commands": {
+        "dev check": "guieval.conformance.commands.check",
+        "dev new-adapter": "guieval.conformance.commands.new_adapter",
+    },
+    "suites": {name: f"guieval.conformance.{module}:{name}" for name, module in _SUITES.items()},
+}
+"""What is found by name (:mod:`guieval.wings`)."""
 __all__ = [
     "Finding",
     "check_adapter",
@@ -19,3 +38,9 @@ __all__ = [
     "example_actions",
     "example_step",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUITES:
+        return offered("suites", name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -53,6 +53,11 @@ def path_inside(folder: Path, name: str) -> Path:
     return path
 
 
+def name_part(text: str) -> str:
+    """A text as part of the name of a file or folder: letters, digits, dots and hyphens; two texts may have the same."""
+    return re.sub(r"[^\w.-]+", "-", text)
+
+
 def natural_order(name: str) -> list[tuple[int, str]]:
     """A key that sorts the numbers within names as numbers: table 3 before table 20."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -101,3 +101,12 @@ def describe(action: Action) -> str:
             return "Finish the task." if action.status == "finish" else "Report that the task is impossible."
         case Unsupported():
             return f"{action.name}."
+
+
+def in_words(action: Action | None) -> str:
+    """An execution in plain words."""
+    if action is None:
+        return "a reply without an action"
+    if isinstance(action, Unsupported):
+        return f"{action.name}, which is not an action of the unified space"
+    return describe(action)

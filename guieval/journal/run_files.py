@@ -35,6 +35,8 @@ from guieval.history.modes import MODES, NO_PATCH, Mode, PatchMethod, PatchPolic
 from guieval.journal.setup import Setup, describe
 from guieval.settings import placed
 
+IMPORTED = "imported"
+"""The benchmark of imported rows that are steps of their own."""
 NOT_RECORDED = "not recorded"
 """In place of a scaffold's name: the run is of a version that did not record it."""
 MOST_STEPS = 100_000

@@ -23,6 +23,7 @@ from guieval.running.execute import Result, resolve_jobs
 from guieval.running.keywords import RunSettings
 from guieval.scoring.score import summary_of_run
 from guieval.settings.given import AnyPath, OneOrMore, every, one_path
+from guieval.wings import offered
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,7 @@ def planned_campaign(
         raise UsageError("--base-url is for a campaign with one model; give each of several its own 'base_urls' in the file")
     runs = planned(read, folder, [each for each in overrides if each not in of_trainings], only, settings)
     if trainings := trainings_of(runs):
-        from guieval.training.study import check_trainings
-
-        check_trainings(trainings)
+        offered("campaigns", "check")(trainings)
     return read, folder, runs
 
 

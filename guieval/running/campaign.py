@@ -16,23 +16,25 @@ With ``train`` (:mod:`guieval.training.trainings`) the final weights of each of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from guieval.data.names import name_part
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.journal import is_run
 from guieval.running.config import override, override_settings, read_settings, settings_file, update, update_by_options
 from guieval.running.defaults import Defaults, refuse_idle_seed
 from guieval.running.repeats import announce_greedy, repeats_of
 from guieval.settings import RunConfig, placed
-from guieval.training.trainings import PlannedTraining, Trainings, planned_trainings, trained
+from guieval.wings import offered
 
 Settings = dict[str, Any]
+Training: TypeAlias = Any
+"""A training of a campaign, which ``guieval.training.trainings`` plans: ``name``, ``state``, ``final``, ``model`` and more."""
 
 
 def _named(field: str) -> BeforeValidator:
@@ -45,7 +47,7 @@ class Campaign(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     models: tuple[Annotated[Settings, _named("model")], ...] = ()
-    train: Trainings | None = Field(None, description="trainings whose final weights are models too")
+    train: Any = Field(None, description="trainings whose final weights are models too")
     benchmarks: tuple[Annotated[Settings, _named("bench")], ...] = Field(min_length=1)
     modes: tuple[str, ...] = Field(("offline",), min_length=1, description="of the benchmarks that give none of their own")
     seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
@@ -75,7 +77,7 @@ class PlannedRun(BaseModel):
     directory: Path
     model: str
     rest: str
-    training: PlannedTraining | None = None
+    training: Training = None
 
 
 def read_campaign(file: Path, overrides: Sequence[str] = ()) -> Campaign:
@@ -89,11 +91,17 @@ def read_campaign(file: Path, overrides: Sequence[str] = ()) -> Campaign:
     for name in values:
         if name not in Campaign.model_fields:
             raise UsageError(f"{str(path)!r}: unknown field {name!r}{nearest(str(name), Campaign.model_fields)}")
+    kind: type[BaseModel] = Campaign
     try:
+        if values.get("train") is not None:
+            kind = offered("campaigns", "train")
+            values["train"] = kind.model_validate(values["train"])
+            kind = Campaign
         return Campaign.model_validate(values)
     except ValidationError as error:
-        problem = first_problem(error, Campaign)
-        raise UsageError(f"{str(path)!r}, field {problem.field or '(whole file)'}: {problem.sentence}") from None
+        problem = first_problem(error, kind)
+        place = problem.field if kind is Campaign else ".".join(filter(None, ("train", problem.field)))
+        raise UsageError(f"{str(path)!r}, field {place or '(whole file)'}: {problem.sentence}") from None
 
 
 def planned(
@@ -133,15 +141,15 @@ def staged(runs: Sequence[PlannedRun], note: Callable[[str], None]) -> Iterator[
     for _, own in groupby(runs, key=lambda run: None if run.training is None else run.training.name):
         group = list(own)
         if (training := group[0].training) is not None:
-            trained(training, note)
+            offered("campaigns", "trained")(training, note)
         yield [(run.config, run.directory) for run in group]
 
 
-def trainings_of(runs: Sequence[PlannedRun]) -> list[PlannedTraining]:
+def trainings_of(runs: Sequence[PlannedRun]) -> list[Training]:
     """The trainings that runs need, in the order in which they are done."""
-    found: dict[str, PlannedTraining] = {}
+    found: dict[str, Training] = {}
 
-    def add(training: PlannedTraining | None) -> None:
+    def add(training: Training) -> None:
         if training is not None:
             add(training.starts_from)
             found.setdefault(training.name, training)
@@ -154,9 +162,9 @@ def trainings_of(runs: Sequence[PlannedRun]) -> list[PlannedTraining]:
 def _runs(
     campaign: Campaign, out: Path, overrides: Sequence[str], settings: Mapping[str, Any], defaults: Defaults
 ) -> Iterator[PlannedRun]:
-    trainings = [] if campaign.train is None else planned_trainings(campaign.train, out)
+    trainings = [] if campaign.train is None else offered("campaigns", "planned")(campaign.train, out)
     evaluated = [each for each in trainings if each.evaluate]
-    models: list[tuple[Settings, PlannedTraining | None]] = [(model, None) for model in campaign.models]
+    models: list[tuple[Settings, Training]] = [(model, None) for model in campaign.models]
     models += [({"name": each.name, "model_path": str(each.final)}, each) for each in evaluated]
     for model, training in models:
         shared = campaign.settings if training is None else {**training.model, **campaign.settings}
@@ -167,7 +175,7 @@ def _runs(
                 override_settings(values, overrides)
                 update_by_options(values, settings)
                 rest = "-".join(filter(None, (named[1], mode)))
-                name = re.sub(r"[^\w.-]+", "-", f"{named[0]}-{rest}")
+                name = name_part(f"{named[0]}-{rest}")
                 config = defaults.parsed(defaults.below(values))
                 for repeat, directory in repeats_of(config, out / name, campaign.seeds):
                     earlier = out / f"{name}-seed{repeat.sampling.request.get('seed')}"

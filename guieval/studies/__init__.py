@@ -1,4 +1,11 @@
 """Studies of finished runs: decisions, reasoning-execution consistency, history mixing, data selection and scaling laws."""
 
-OFFERS: dict[str, dict[str, str]] = {}
+_COMMANDS = ("rollout", "mix", "decisions", "consistency", "correlate", "power", "judge", "select", "fit-scaling", "thoughts")
+OFFERS = {
+    "commands": {f"study {name}": f"guieval.studies.commands.{name.replace('-', '_')}" for name in _COMMANDS},
+    "pages": {
+        "rollout": "guieval.studies.decisions.page:decisions_section",
+        "step": "guieval.studies.decisions.page:decision_values",
+    },
+}
 """What is found by name (:mod:`guieval.wings`)."""

@@ -17,10 +17,10 @@ from guieval.running.execute import Result, resolve_jobs
 from guieval.running.keywords import RunSettings
 from guieval.running.kinds import kind_of
 from guieval.running.resume.trust import resumed
-from guieval.running.rollouts import PAPER_SAMPLES, Round, plan_rounds, read_rollout, write_rollout
 from guieval.settings import RunConfig
 from guieval.settings.given import AnyPath, one_path
 from guieval.studies.decisions.subset import get_subset
+from guieval.studies.rollouts import PAPER_SAMPLES, Round, plan_rounds, read_rollout, write_rollout
 
 
 class PlannedRollout(NamedTuple):

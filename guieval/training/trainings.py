@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -29,7 +28,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from guieval.data.doctor.counts import counted
 from guieval.data.files import open_file, read_text
-from guieval.errors import GuievalError, UsageError, nearest
+from guieval.data.names import name_part
+from guieval.errors import TrainingStopped, UsageError, nearest
 from guieval.running.config import override, read_settings, settings_file
 
 FOLDER = "trainings"
@@ -122,14 +122,6 @@ class PlannedTraining:
         return [*words, "--out", str(self.directory), *["--resume"] * (self.state == "begun")]
 
 
-class TrainingStopped(GuievalError):
-    """A training of a campaign ended before its weights were written. ``code`` is its exit code."""
-
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 def checkpoints(out: Path, *, complete: bool = True) -> dict[int, Path]:
     """The checkpoints of the training in ``out`` by optimiser step, in this order: those that are complete, or the others."""
     found = {}
@@ -184,7 +176,7 @@ def planned_trainings(given: Trainings, out: Path) -> list[PlannedTraining]:
         grid = given.grid or {} if row.grid is None else row.grid
         for chosen in product(*(values.items() for values in grid.values())):
             settings = {**given.settings, **row.settings, **dict(zip(grid, (value for _, value in chosen), strict=True))}
-            name = _slug("-".join(filter(None, (row.name, *(title for title, _ in chosen))))) or file.stem
+            name = name_part("-".join(filter(None, (row.name, *(title for title, _ in chosen))))) or file.stem
             if name in found:
                 raise UsageError(f"train: two trainings are {name!r}: give one of their rows another 'name'")
             first = row.starts_from or given.starts_from
@@ -215,10 +207,6 @@ def planned_trainings(given: Trainings, out: Path) -> list[PlannedTraining]:
 
 def _plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float)
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", name)
 
 
 def _launch(given: Trainings) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.cli.models.new_adapter import adapter_source
+from guieval.conformance.commands.new_adapter import adapter_source
 from guieval.journal import RunFolder
 from guieval.online.find import environments
 from guieval.playground.mock_server import MockServer, MockSettings
@@ -112,7 +112,7 @@ def test_options_reach_the_mock_server_and_mistakes_name_them(guieval: CommandLi
     """What each setting does, and how a server runs and ends, is tested in tests/playground/test_mock_server.py."""
     served: list[MockSettings] = []
     monkeypatch.setenv("MOCK_KEY", "mock-key")
-    monkeypatch.setattr("guieval.cli.running.mock_server.serve", served.append)
+    monkeypatch.setattr("guieval.playground.commands.mock_server.serve", served.append)
     settings: dict[str, dict[str, object]] = {
         "": {"port": 8000},
         "--port 0 --policy fixed --reply hi": {"port": 0, "policy": "fixed", "reply": "hi"},

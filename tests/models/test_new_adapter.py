@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from guieval.cli.models.new_adapter import adapter_source, source_of_test
 from guieval.conformance import check_adapter
+from guieval.conformance.commands.new_adapter import adapter_source, source_of_test
 from guieval.registry import load_model
 from tests.command_line import CommandLine
 from tests.rows import every_row

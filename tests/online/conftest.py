@@ -11,7 +11,7 @@ from tests.waiting import PATIENCE
 def distant_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test here lets one of these pass."""
     for name in (
-        "online.conformance.SECONDS",
+        "conformance.environments.SECONDS",
         "connectors.pages.browsergym.LISTING_SECONDS",
         "connectors.pages.webarena_infinity.START_SECONDS",
         "connectors.pages.webarena_infinity.VERIFY_SECONDS",

@@ -8,10 +8,10 @@ import pytest
 
 from guieval.actions import ExecutableAction
 from guieval.conformance import Finding
+from guieval.conformance.environments import check_environment
 from guieval.connectors.pages.browser import find_chromium
 from guieval.errors import UsageError
 from guieval.online import ABCDevice, EnvironmentTask, Observation, Score
-from guieval.online.conformance import check_environment
 from guieval.online.find import environments, load_environment
 from guieval.playground.environments.phone import PhoneEnvironment
 from tests.command_line import CommandLine
@@ -103,6 +103,6 @@ def test_no_task_twice_and_none_without_steps() -> None:
 
 def test_the_command_checks_benchmark_and_environment_of_a_name(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Finding("demo", "tasks", "a broken promise")]  # tests/benchmarks tries the real ones
-    monkeypatch.setattr("guieval.cli.models.check.check_benchmarks", lambda names: found)
+    monkeypatch.setattr("guieval.conformance.commands.check.check_benchmarks", lambda names: found)
     ran = guieval("dev", "check", "demo")
     assert ran.code == 1 and "benchmark demo: 1 problem\n" in ran.out and "environment demo: conforms\n" in ran.out

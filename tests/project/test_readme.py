@@ -11,8 +11,8 @@ import pytest
 from typer.core import TyperCommand, TyperGroup
 
 from guieval.cli import COMMANDS, GROUPS, load
-from guieval.cli.models.new_adapter import adapter_source
 from guieval.conformance import check_adapter
+from guieval.conformance.commands.new_adapter import adapter_source
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run

@@ -14,7 +14,7 @@ import pytest
 from guieval import campaign as campaign_in_python
 from guieval.data.sample_sets import get_sample_set
 from guieval.data.shipped import config_folder
-from guieval.errors import UsageError
+from guieval.errors import TrainingStopped, UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import MANIFEST, STEPS, RunFolder
 from guieval.online.find import environments
@@ -25,7 +25,7 @@ from guieval.running.campaign import planned, read_campaign, staged, trainings_o
 from guieval.running.estimate import estimates, side_by_side, without_servers
 from guieval.settings import RunConfig
 from guieval.studies.trained import points, trained_models
-from guieval.training.trainings import TrainingStopped, costs
+from guieval.training.trainings import costs
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.programs import started

@@ -14,8 +14,8 @@ from guieval.history.modes import get_mode
 from guieval.registry import benchmarks, load_model
 from guieval.running.config import merge, run_file
 from guieval.running.resolve import patch_policy, sample_parameters
-from guieval.running.rollouts import plan_rounds
 from guieval.settings import RunConfig
+from guieval.studies.rollouts import plan_rounds
 from tests.command_line import CommandLine
 from tests.rows import every_row
 

@@ -44,7 +44,7 @@ def _refusal(words: list[str]) -> str:
 
 
 def _main(folder: str, moments: str, *words: str) -> int:
-    import guieval.cli.training.train
+    import guieval.training.commands.train
     import guieval.training.trainers.groups  # noqa: F401  # TRL, once for all
 
     out, killed, resumed = Path(folder), 0, 0

@@ -16,12 +16,11 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.running.perform import perform
-from guieval.cli.running.study import show_plan
 from guieval.cli.settings import RUN, Given, path_argument, path_option
 from guieval.cli.tables import echo, say, show
 from guieval.data.doctor.counts import counted
+from guieval.data.names import name_part
 from guieval.errors import UsageError
-from guieval.exchange.exported import slug
 from guieval.reports.campaign import planned_campaign, written_board
 from guieval.reports.leaderboards.formats import board_tables
 from guieval.reports.tables.table import Number, Row, Table, bare, columns
@@ -32,6 +31,7 @@ from guieval.running.estimate import Estimate, estimates, of_jobs, side_by_side,
 from guieval.running.execute import resolve_jobs
 from guieval.running.kinds import kind_of
 from guieval.settings.sampling import OPTIONS
+from guieval.wings import offered
 
 
 @RUN.options(
@@ -68,7 +68,7 @@ def campaign(
     found = estimates(sized, pace=pace, disagreement=read.disagreement, icc=read.icc)
     models = {run.directory: run.model for run in runs}
     if trainings and early:
-        show_plan(trainings, runs, {each.directory: own for each, own in zip(sized, found, strict=True)})
+        offered("campaigns", "plan")(trainings, runs, {each.directory: own for each, own in zip(sized, found, strict=True)})
     _print_estimates(found, [models[each.directory] for each in sized], parallel, whole=dry_run and not trainings)
     if dry_run:
         say("nothing was sent, and nothing was written")
@@ -83,7 +83,7 @@ def campaign(
         echo(f"run:      {folder} (leaderboard.md, .html and .tex)")
         if failed:
             for model, code in failed.items():
-                say(f"stopped:  {model}: exit code {code}; its output is in {folder / f'{slug(model)}.log'}")
+                say(f"stopped:  {model}: exit code {code}; its output is in {folder / f'{name_part(model)}.log'}")
             echo(f"resume:   {resume} --parallel {parallel}")
             raise typer.Exit(max(1, *failed.values()))
         return
@@ -234,7 +234,7 @@ def _side_by_side(words: Sequence[str], folder: Path, runs: Sequence[PlannedRun]
 
     def one(model: str) -> tuple[str, int]:
         command = [sys.executable, "-m", *words, "--only", model, "--quiet"]
-        with (folder / f"{slug(model)}.log").open("ab") as log:
+        with (folder / f"{name_part(model)}.log").open("ab") as log:
             return model, subprocess.run(command, stdout=log, stderr=log, check=False).returncode
 
     with ThreadPoolExecutor(parallel) as pool:
@@ -242,7 +242,7 @@ def _side_by_side(words: Sequence[str], folder: Path, runs: Sequence[PlannedRun]
             if code:
                 failed[model] = code
             else:
-                say(f"{model}: done; its output is in {folder / f'{slug(model)}.log'}")
+                say(f"{model}: done; its output is in {folder / f'{name_part(model)}.log'}")
     return failed
 
 
@@ -250,8 +250,6 @@ def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anywa
     """Print the leaderboard and the comparison, or the table of trainings; the leaderboard is written next to the runs."""
     board, against_first = written_board(read, runs, folder, anyway=anyway)
     if any(run.training is not None for run in runs):
-        from guieval.training.study_tables import study_table
-
-        show(study_table(read, runs, folder, anyway=anyway))
+        show(offered("campaigns", "results")(read, runs, folder, anyway=anyway))
     elif board is not None:
         show(*board_tables(board, brief=True), against_first)

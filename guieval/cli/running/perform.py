@@ -19,7 +19,7 @@ from guieval.data.doctor.counts import counted
 from guieval.data.overlays import describe_overlay
 from guieval.engines import describe_endpoint
 from guieval.engines.vllm.server import ServerFailure
-from guieval.errors import GuievalError, harmless
+from guieval.errors import GuievalError, TrainingStopped, harmless
 from guieval.history.modes import get_mode
 from guieval.journal import RunFolder, is_run
 from guieval.journal.repeats import FOLDER
@@ -36,7 +36,6 @@ from guieval.running.progress.display import Cost, Display, RunDisplay, Waited
 from guieval.running.resume.trust import resume_command
 from guieval.scoring.score import summary_of_runs
 from guieval.settings import RunConfig
-from guieval.training.trainings import TrainingStopped
 
 
 class Terminal(Display):

@@ -19,6 +19,7 @@ from guieval.exchange.predictions.grounding import RowLayout
 from guieval.exchange.predictions.predicted import Format, ReadRow, Rows
 from guieval.exchange.predictions.rows import Row
 from guieval.frames import PER_999, PER_1000, PIXELS, RELATIVE, Frame, Size
+from guieval.journal.run_files import IMPORTED
 from guieval.parsing import clicked
 from guieval.parsing.points import is_numbers, numbers
 from guieval.steps import StepTaskModel
@@ -47,8 +48,6 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "box_form": ("corners", "xywh"),
 }
 """What is no field, and its values."""
-IMPORTED = "imported"
-"""The benchmark of rows that are steps of their own."""
 ASSUMED = "the file gives no sizes of images, so they are taken to reach as far as its numbers do; hits do not depend on that"
 _XY = "x, y"
 

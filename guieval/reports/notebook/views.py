@@ -11,6 +11,7 @@ from guieval.data.benchmark import ABCBenchmark, LocatedEpisode
 from guieval.data.doctor.counts import counted
 from guieval.data.screenshots import jpeg_url, read_picture
 from guieval.errors import GuievalError, ScreenshotError
+from guieval.history import in_words
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
 from guieval.metrics import TaskSummary
@@ -22,7 +23,6 @@ from guieval.reports.tables.table import Table, columns
 from guieval.reports.tables.writers import escaped, html_table
 from guieval.running.api import RunResult
 from guieval.steps import Episode, StepTaskModel
-from guieval.studies.consistency.tables import in_words
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -33,10 +33,7 @@ from guieval.scoring.matrix import ALL, judge_answers, judge_run, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import scored, stored_summary
 from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel, Verdict
-from guieval.studies.decisions.clustering import ClusterSettings
-from guieval.studies.decisions.executions import gaps, read_executions
-from guieval.studies.decisions.measures import measure
-from guieval.studies.decisions.tables import run_tables
+from guieval.wings import offered
 
 MOST_REASONS, REASON_LENGTH, EXAMPLES = 12, 200, 5
 _CARDS = ("exact match", "type match", "success rate", "progress", "coverage", "PG", "TSR")
@@ -182,11 +179,8 @@ def protocols_section(directory: Path) -> dict[str, Any]:
 
 def decisions_section(directory: Path) -> dict[str, Any]:
     """Diversity, stability and PASS@n of a rollout."""
-    unasked: list[StepKey] = []
-    found = measure(read_executions(directory, unasked=unasked), ClusterSettings(), directory.resolve().name, unasked)
-    if not found.measured.any():
-        return {"tables": [], "notes": ["No step of this rollout was answered yet."]}
-    return {"tables": shown(*run_tables([found])), "notes": [clean(note) for note in gaps(directory)]}
+    found: dict[str, Any] = offered("pages", "rollout")(directory)
+    return found
 
 
 def online_section(online: OnlineTrajectories) -> dict[str, Any]:
@@ -265,7 +259,11 @@ RUN = RunPart(
     STEPS,
     judged=True,
 )
-ROLLOUTS = RunPart({"decisions": Section("decisions", decisions_section, lambda made, _: made)}, STEPS, compared=None)
+ROLLOUTS = RunPart(
+    {"decisions": Section("decisions", decisions_section, lambda made, _: made)},
+    STEPS,
+    compared=None,
+)
 ONLINE = RunPart(
     {
         "online": Section("online", read_online, lambda run, _: online_section(run)),

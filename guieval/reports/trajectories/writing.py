@@ -17,6 +17,7 @@ from typing import Any
 from guieval.actions import Unsupported
 from guieval.data.screenshots import resolve
 from guieval.errors import ScreenshotError
+from guieval.history import in_words
 from guieval.journal.setup import describe
 from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import SCREENS, TrajectoryStep
@@ -27,7 +28,6 @@ from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Tr
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.pictures import link
 from guieval.reports.viewer.step import action_values, clipped
-from guieval.studies.consistency.tables import in_words
 
 SCRIPTS = (NODES, LOADING, THEME, DRAWN, Path(__file__).parent / "page.js")
 TEMPLATE = Path(__file__).parent / "page.html.jinja"

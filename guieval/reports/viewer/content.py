@@ -26,8 +26,9 @@ from guieval.reports.viewer.index import INSTRUCTION_LIMIT, Index
 from guieval.reports.viewer.pictures import Picture
 from guieval.reports.viewer.reading import ABSENT, Prompter, SeenStep, walk
 from guieval.reports.viewer.sources import PlannedTasks
-from guieval.reports.viewer.step import clipped, decision_values, seen_values, task_values
+from guieval.reports.viewer.step import clipped, seen_values, task_values
 from guieval.steps import EpisodeKey, StepKey, StepRecord, StepTaskModel
+from guieval.wings import offered, offers
 
 CHUNK = 200
 """Number of steps per data file of a report, loaded when one of them is shown."""
@@ -190,8 +191,8 @@ class Chunk:
             values["task"] = task_values(row.task, evaluators)
             self.tasks[len(self.rows)] = row.task
         for prompter, seen, records, one in zip(self.content.prompters, row.seen, row.known, values["runs"], strict=True):
-            if seen.record is not None and (decided := decision_values(seen.record, evaluators)) is not None:
-                one["decisions"] = decided
+            if seen.record is not None and len(seen.record.samples) > 1 and "step" in offers("pages"):
+                one["decisions"] = offered("pages", "step")(seen.record, evaluators)
             text, one["note"] = _prompt(prompter, records, seen.record)
             one["prompt"] = [self.lines.setdefault(line, len(self.lines)) for line in text.split("\n")] if text else []
         self.rows.append(values)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError, UsageError
-from guieval.exchange.predictions.mapped import IMPORTED
 from guieval.history import recalled
-from guieval.journal.run_files import Manifest
+from guieval.journal.run_files import IMPORTED, Manifest
 from guieval.models.written_prompts import shown
 from guieval.registry import load_benchmark
 from guieval.reports.viewer.reading import Prompter

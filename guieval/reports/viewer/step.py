@@ -14,17 +14,11 @@ from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, scrol
 from guieval.evaluation import ActionEvaluator, ClickRule, StepRules
 from guieval.evaluation.rules import polygon_of
 from guieval.reports.viewer.reading import SeenStep, code_of
-from guieval.steps import Sample, StepOutcome, StepRecord, StepTaskModel
-from guieval.studies.decisions.clustering import DEFAULTS, Cluster, decide
-from guieval.studies.decisions.executions import pooled
+from guieval.steps import Sample, StepOutcome, StepTaskModel
 
 TEXT_LIMIT = 20_000
 """Limit of a text in the page, in characters; the journal has the whole text."""
 JSON_LIMIT = 4_000
-MOST_TEXTS = 20
-"""Number of distinct texts per decision in the page, most frequent first."""
-TEXT_SHOWN = 200
-"""Limit of such a text in characters."""
 
 
 def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> dict[str, Any]:
@@ -75,56 +69,6 @@ def seen_values(seen: SeenStep) -> dict[str, Any]:
         if more := len(seen.record.samples) - len(seen.outcomes):
             values["more"] = more
     return values
-
-
-def decision_values(record: StepRecord, evaluators: Sequence[ActionEvaluator]) -> dict[str, Any] | None:
-    """The decisions of a step, most frequent first, under the published settings; ``None`` for a single sample.
-
-    A decision has: ``type``, its ``prototype``, ``count``, ``right`` (under each evaluator), whether it is ``alone`` (noise of
-    DBSCAN), and its ``points`` ([x, y, count], thousandths of the screen) or ``texts`` ([text, count]), if it has any;
-    ``different`` is the number of all distinct texts.
-    """
-    if len(record.samples) < 2:
-        return None
-    executions = pooled([record])
-    decisions = decide(executions)
-    exact = [[each.evaluate(record.task, action).exact_match for each in evaluators] for action in executions.actions]
-    counts = executions.counts.tolist()
-    return {
-        "n": decisions.n,
-        "failed": decisions.failed,
-        "unparseable": decisions.unparseable,
-        "unsupported": decisions.unsupported,
-        "diversity": None if decisions.diversity is None else round(decisions.diversity, 4),
-        "support": None if decisions.support_size is None else round(decisions.support_size, 3),
-        "settings": DEFAULTS.describe(),
-        "clusters": [_cluster_values(cluster, executions.actions, counts, exact) for cluster in decisions.clusters],
-    }
-
-
-def _cluster_values(
-    cluster: Cluster, actions: Sequence[Action | None], counts: Sequence[int], exact: Sequence[Sequence[bool]]
-) -> dict[str, Any]:
-    members = cluster.members.tolist()
-    points: list[list[float]] = []
-    texts: dict[str, int] = {}
-    for place in members:
-        action = actions[place]
-        if isinstance(action, Click | LongPress):
-            points.append([round(action.point.x, 1), round(action.point.y, 1), counts[place]])
-        elif (text := getattr(action, "text", None) or getattr(action, "app", None)) is not None:
-            texts[text] = texts.get(text, 0) + counts[place]
-    often = sorted(texts.items(), key=lambda item: -item[1])
-    return {
-        "type": cluster.type,
-        "prototype": action_values(cluster.prototype),
-        "count": cluster.count,
-        "right": [sum(counts[place] for place in members if exact[place][at]) for at in range(len(exact[0]))],
-        "alone": cluster.isolated,
-        "points": points,
-        "texts": [[clipped(text, TEXT_SHOWN), count] for text, count in often[:MOST_TEXTS]],
-        "different": len(often),
-    }
 
 
 def action_values(action: Action) -> dict[str, Any]:

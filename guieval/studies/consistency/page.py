@@ -14,10 +14,11 @@ from typing import Any
 from guieval.actions import Action, Click, LongPress, Scroll
 from guieval.data.screenshots import jpeg_url, read_picture
 from guieval.errors import ScreenshotError
+from guieval.history import in_words
 from guieval.reports.pages.kit import KIT, NODES, STYLE, THEME, whole_page
 from guieval.reports.private_places import Shortener
 from guieval.studies.consistency.judging import Consistency, Majority, Trace
-from guieval.studies.consistency.tables import MEANING, decided, examples, in_words, tables
+from guieval.studies.consistency.tables import MEANING, decided, examples, tables
 
 SIDE = (600, 900)
 """The largest (width, height) of an embedded screenshot, in pixels."""

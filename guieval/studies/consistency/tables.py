@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from guieval.actions import Action, Unsupported
-from guieval.history import describe
+from guieval.history import describe, in_words
 from guieval.metrics import Measured
 from guieval.metrics.measured import mean_over_episodes
 from guieval.metrics.rounding import percentage
@@ -138,15 +137,6 @@ def step_lines(found: Consistency, *, as_csv: bool) -> str:
     """Every trace, one a line: JSON objects, or a table for a spreadsheet."""
     rows = [step_row(trace, found) for trace in found.traces]
     return csv_text(rows, list(rows[0])) if as_csv else "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def in_words(action: Action | None) -> str:
-    """An execution in plain words."""
-    if action is None:
-        return "a reply without an action"
-    if isinstance(action, Unsupported):
-        return f"{action.name}, which is not an action of the unified space"
-    return describe(action)
 
 
 def decided(finding: Finding) -> str:

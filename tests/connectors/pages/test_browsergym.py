@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from guieval.actions import Click, Open, Point, Stop, Type
+from guieval.conformance.environments import check_environment
 from guieval.connectors.pages.browsergym import BrowserGym
 from guieval.errors import UsageError
 from guieval.online import ABCDevice
-from guieval.online.conformance import check_environment
 from guieval.online.find import load_environment
 from tests.connectors.pages.held import held
 from tests.online.acting import left_of

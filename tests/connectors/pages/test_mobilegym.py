@@ -14,10 +14,10 @@ import pytest
 from aiohttp import web
 
 from guieval.actions import BUTTONS, Answer, Click, DoubleClick, Drag, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.conformance.environments import check_environment
 from guieval.connectors.pages.mobilegym import MobileGym, mobilegym_action
 from guieval.errors import UsageError
 from guieval.online import ABCDevice, EnvironmentTask
-from guieval.online.conformance import check_environment
 from tests.online.devices import EVERY, failure, on, require_chromium
 from tests.online.in_thread import InThread
 from tests.rows import every_row

@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from guieval.actions import Click, Point, Stop
+from guieval.conformance.environments import check_environment
 from guieval.connectors.pages.webarena_infinity import WebArenaInfinity
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice
-from guieval.online.conformance import check_environment
 from tests.connectors.pages.held import held
 from tests.online.acting import left_of, running
 from tests.online.devices import failure, on, require_chromium

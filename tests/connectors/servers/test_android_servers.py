@@ -16,12 +16,12 @@ from aiohttp import web
 
 import guieval
 from guieval.actions import Answer, Click, Drag, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.conformance.environments import check_environment
 from guieval.connectors.servers.androidworld import AndroidWorld, android_action, task_types
 from guieval.connectors.servers.mobileworld import MobileWorld, mobile_action
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.journal import RunFolder
 from guieval.online import ABCDevice, EnvironmentTask
-from guieval.online.conformance import check_environment
 from guieval.online.tasks import EnvironmentTasks
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.running.resolve import resolve

@@ -19,12 +19,12 @@ from aiohttp import web
 
 import guieval
 from guieval.actions import Click, ExecutableAction, Point, Stop, executable
+from guieval.conformance.environments import check_environment
 from guieval.connectors.servers.openenv import OpenEnv
 from guieval.connectors.servers.openenv_server import Server
 from guieval.connectors.servers.openenv_session import Session
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask, Observation
-from guieval.online.conformance import check_environment
 from guieval.playground.environments.phone import PhoneEnvironment
 from guieval.playground.phone import generate_episode
 from tests.command_line import CommandLine

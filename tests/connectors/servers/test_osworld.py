@@ -16,11 +16,11 @@ import pytest
 
 import guieval
 from guieval.actions import Click, Drag, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.conformance.environments import check_environment
 from guieval.connectors.servers.osworld import OSWorld
 from guieval.connectors.servers.pyautogui_code import pyautogui_code
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
-from guieval.online.conformance import check_environment
 from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.devices import EVERY, failure, on, played
 from tests.online.test_runs import outcomes, settings, write_agent

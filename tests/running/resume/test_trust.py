@@ -81,7 +81,7 @@ def test_no_command_runs_the_adapter_that_a_folder_names(
 
 
 def test_a_named_adapter_is_used_and_compared(tmp_path: Path, guieval: CommandLine, mock: MockServer) -> None:
-    from guieval.cli.models.new_adapter import adapter_source
+    from guieval.conformance.commands.new_adapter import adapter_source
 
     file = tmp_path / "mine.py"
     file.write_text(adapter_source("mine"))

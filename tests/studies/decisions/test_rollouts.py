@@ -19,7 +19,6 @@ from guieval.journal import PACKED_STEPS, RunFolder
 from guieval.journal.run_folders import rounds_of
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import benchmarks, load_benchmark, load_model
-from guieval.running.rollouts import PAPER_SEEDS, plan_rounds
 from guieval.scoring.score import evaluate_run
 from guieval.settings import RunConfig
 from guieval.steps import StepTaskModel
@@ -27,6 +26,7 @@ from guieval.studies.decisions.clustering import ClusterSettings
 from guieval.studies.decisions.executions import read_executions
 from guieval.studies.decisions.measures import measure, pass_at
 from guieval.studies.decisions.subset import get_subset, list_subsets
+from guieval.studies.rollouts import PAPER_SEEDS, plan_rounds
 from tests.command_line import CommandLine
 from tests.rows import every_row
 

@@ -10,8 +10,8 @@ import typer
 from guieval.cli.options import loader_options
 from guieval.cli.tables import say
 from guieval.conformance import Finding, check_adapter, check_benchmarks, every_model
+from guieval.conformance.environments import check_environment
 from guieval.errors import UsageError, nearest
-from guieval.online.conformance import check_environment
 from guieval.online.find import environments, load_environment
 from guieval.registry import list_adapters, list_benchmarks, list_models, load_model
 

@@ -10,10 +10,10 @@ import typer
 
 from guieval.cli.settings import path_option
 from guieval.cli.tables import JSON, print_json, say, show
-from guieval.cli.training.train import Overrides, Recipe, Sources
 from guieval.errors import UsageError
 from guieval.reports.tables.table import Cell, Table, bare, columns
 from guieval.running.config import settings_file
+from guieval.training.commands.train import Overrides, Recipe, Sources
 
 if TYPE_CHECKING:
     from guieval.training.planning import Batch, Plan

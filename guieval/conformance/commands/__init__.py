@@ -1,0 +1,1 @@
+"""Commands that check plug-ins, and write a start for one."""
