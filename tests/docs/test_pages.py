@@ -58,7 +58,7 @@ REFUSED: dict[str, str] = {
     "rollouts.md": NO_FILE,
     "scaling.md": f"{NO_MODEL}|{NO_FILE}",
     "viewer.md": "--moving is for online runs",
-    "training.md": f"{NO_MODEL}|{NO_FILE}|holds no training",
+    "training.md": f"{NO_MODEL}|{NO_FILE}|has no training",
     "settings.md": NOT_THAT_DATA,
     "your-data.md": f"could not be read: .*(?:not known|HF_HUB_OFFLINE)|{NO_FILE}",
     "your-model.md": NO_MODEL,

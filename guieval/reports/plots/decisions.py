@@ -90,7 +90,7 @@ def diversities(runs: Sequence[DecisionColumns], width: Width = "column") -> Fig
 def level_shifts(shifts: Sequence[Shifts], width: Width = "column") -> Figure:
     """For each pair of runs, the steps by the baseline's stability level and by the change of the stability (Figure 4).
 
-    A cell holds a count and its share of all the pair's steps, and is darker for more, on one scale for all pairs.
+    A cell has a count and its share of all the pair's steps, and is darker for more, on one scale for all pairs.
     Raises :class:`UsageError` for no pair.
     """
     if not shifts:

@@ -317,7 +317,7 @@ def _matrix(models: _Models, protocols: list[str], metric: str | None, width: Wi
 
 
 def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str, width: Width) -> Drawn:
-    """Runs of one label are tries of the same; a run that holds several answers to a step has a vote, too."""
+    """Runs of one label are tries of the same; a run with several responses to a step has a vote, too."""
     found: dict[str, list[Sampled]] = {}
     for label in dict.fromkeys(labels):
         tries = [run for run, of in zip(columns, labels, strict=True) if of == label]

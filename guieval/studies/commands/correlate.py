@@ -74,7 +74,7 @@ def correlate(
         raise UsageError(f"--x {twice} is given twice")
     runs = bool(files) and all(each.is_dir() for each in files)
     if not runs:
-        why = "is for run directories; a table or a CSV file holds both columns itself"
+        why = "is for run directories; a table or a CSV file has both columns itself"
         refuse({"online": online, "protocol": protocol}, why)
     if stated and len(stated) != len(x):
         raise UsageError(f"there are {len(stated)} --stated for {len(x)} --x; give one for each, in order")
@@ -205,7 +205,7 @@ def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, js
         Table(title, columns("metric", *MEASURES), rows),
         Table("Differences, over the same resampled models", columns("metrics", *MEASURES), between),
     )
-    say(f"Bootstrap over models: {found.resamples:,} resamples, seed {found.seed}. It holds for models like these only.")
+    say(f"Bootstrap over models: {found.resamples:,} resamples, seed {found.seed}. It is valid for models like these only.")
     for line in notes:
         say(line)
 
