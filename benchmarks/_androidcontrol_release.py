@@ -105,13 +105,13 @@ class AndroidControlRelease(Release):
                 released = self._episode(TfExample(record.data, f"{self._files[part]}, record {record.number}"), done)
             except DataError as error:
                 self.refuse(error)
-            del record  # the example holds a copy, and an episode may be 100 MB
+            del record  # the example has a copy, and an episode may be 100 MB
             if released is not None:
                 yield released
                 del released  # or it would stay while the next one is read
 
     def _episode(self, example: TfExample, done: Callable[[EpisodeKey], bool]) -> ReleasedEpisode | None:
-        """The episode of a record; ``None`` where it is not wanted or done, which is found out before its content is read."""
+        """The episode of a record; ``None`` if it is not wanted or done, which is found out before its content is read."""
         name = example.number("episode_id")
         split = self.splits.get(name)
         if split is None:
@@ -307,7 +307,7 @@ def _lists(file: Path) -> dict[str, list[int]]:
 
 
 def _members(file: Path) -> dict[int, list[str]]:
-    """The sub-splits of each test episode, in the file's order; they overlap. None where the file was not downloaded."""
+    """The sub-splits of each test episode, in the file's order; they overlap. None if the file was not downloaded."""
     members: dict[int, list[str]] = {}
     if file.is_file():
         for name, numbers in _lists(file).items():

@@ -37,7 +37,7 @@ OTHERS: dict[str, Size] = {
 def screen_for(episode: str, points: Iterable[tuple[float, float]], *, wide: bool = False) -> tuple[Size, str]:
     """The screen of an episode and how it is known: "known" for one of :data:`OTHERS`, else "fit".
 
-    Elsewhere it is the common screen, unless a point lies outside of it or the episode is ``wide``, then the large one.
+    Elsewhere it is the common screen, unless a point is outside of it or the episode is ``wide``, then the large one.
     """
     if episode in OTHERS:
         return OTHERS[episode], "known"

@@ -37,11 +37,11 @@ class DrawnBenchmark(ABCBenchmark):
     @property
     @abstractmethod
     def drawing(self) -> str:
-        """What changes a pixel, beside the seed and Pillow."""
+        """What changes a pixel, besides the seed and Pillow."""
 
     @property
     def folder(self) -> str:
-        """The folder of the screenshots relative to ``root``; its name holds everything that changes a pixel."""
+        """The folder of the screenshots relative to ``root``; its name contains everything that changes a pixel."""
         from PIL import __version__ as pillow
 
         return f"{self.drawing}-seed{self.seed}-pillow{pillow}"
@@ -86,7 +86,7 @@ class DrawnBenchmark(ABCBenchmark):
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write a file that no reader can see half-written, also where several processes write it at once."""
+    """Write a file that no reader can see half-written, also if several processes write it at once."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")

@@ -16,7 +16,7 @@ from ._rows import Row, parse, read_whole, step_rows
 
 
 def holds_episodes(folder: Path) -> bool:
-    """Whether ``folder`` holds any ``<episode>/<episode>.json``."""
+    """Whether ``folder`` has any ``<episode>/<episode>.json``."""
     return folder.is_dir() and any((entry / f"{entry.name}.json").is_file() for entry in folder.iterdir())
 
 
@@ -41,7 +41,7 @@ def steps_in(file: Path) -> list[Row]:
 
 
 def screenshot_beside(root: Path, file: Path, row: Row) -> str:
-    """The path below ``root`` of the image that ``image_path`` names; it lies beside the annotation."""
+    """The path below ``root`` of the image that ``image_path`` names; it is next to the annotation."""
     name = row.text("image_path").replace("\\", "/").rsplit("/", 1)[-1]
     if not name.lower().endswith(IMAGE_SUFFIXES):
         raise row.error("image_path", f"expected the path of a PNG or JPEG image, got {row.value('image_path')!r:.80}")
@@ -49,7 +49,7 @@ def screenshot_beside(root: Path, file: Path, row: Row) -> str:
 
 
 def other_place(row: Row, index: int, length: int, name: str) -> dict[str, Any]:
-    """The place and episode that the row states, where they differ from its actual ones."""
+    """The place and episode that the row states, if they differ from its actual ones."""
     own = {"step_id": index, "episode_length": length, "episode_id": name}
     stated = {field: row.whole(field) for field in ("step_id", "episode_length")} | {"episode_id": row.value("episode_id")}
     return {field: value for field, value in stated.items() if value != own[field]}

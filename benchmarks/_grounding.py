@@ -1,11 +1,11 @@
 """Shared by the loaders of grounding sets: lists of rows, each a screenshot, a description and where the described thing is.
 
 Every row is an episode of one step, named by the row's own id or by its list and position. Its reference is a click on the
-middle of the target, or, where the description fits nothing on the screen, ``Stop(status="impossible")``.
+middle of the target, or, if the description fits nothing on the screen, ``Stop(status="impossible")``.
 
-A box is kept as it is published, also where it reaches over the edge of the image, has fractions of pixels or no area (a row
+A box is kept as it is published, also if it reaches over the edge of the image, has fractions of pixels or no area (a row
 of UI-Vision is a single point); only a target whose middle is off the screen is damaged. Stated sizes are believed: whether
-they are the images' is for ``guieval doctor``. A copy may have re-encoded its images, so where a named image is missing, the
+they are the images' is for ``guieval doctor``. A copy may have re-encoded its images, so if a named image is missing, the
 one of the same name with another image suffix is taken.
 """
 
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Target:
-    """The correct answer: the reference action, the box it is in, and the polygon where the target is one."""
+    """The correct answer: the reference action, the box it is in, and the polygon if the target is one."""
 
     action: Click | Stop
     targets: Boxes = field(default_factory=Boxes)

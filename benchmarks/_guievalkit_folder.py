@@ -76,13 +76,13 @@ class EpisodeFolder:
 
 
 def episodes_folder(root: Path) -> Path | None:
-    """The folder with one folder per episode, when ``root`` is of GUIEvalKit's layout or lies within it."""
+    """The folder with one folder per episode, when ``root`` is of GUIEvalKit's layout or is within it."""
     inner = ("test/android_control", "android_control/test/android_control", "android_control", "")
     return next((folder for folder in (root / path for path in inner) if holds_episodes(folder)), None)
 
 
 def folder_of_test(root: Path, folder: Path) -> Path:
-    """The folder that holds ``test`` and, beside it, the screenshots; ``root`` where the episodes lie in no such folder."""
+    """The folder with ``test`` and, next to it, the screenshots; ``root`` if the episodes are in no such folder."""
     place = folder.resolve()
     if (place.parent.name, place.name) != ("test", "android_control"):
         return root

@@ -1,4 +1,4 @@
-"""Where a screenshot named in an annotation lies below the user's data folder, and how large it is by its header.
+"""The place of a screenshot named in an annotation below the user's data folder, and how large it is by its header.
 
 Annotation files carry paths of the machine they were made on. Reading a label must not need the image, so a path that is
 not there yet is still answered; opening and checking an image is left to :mod:`guieval.data.screenshots`.
@@ -24,7 +24,7 @@ class RecordedPaths:
     """Translates recorded image paths to paths relative to ``root``.
 
     The longest end of a recorded path that exists below ``root`` is taken, and the part cut off is remembered: a data set
-    names all its images alike, so the next path is translated without touching the disk. Where no image is found, the path
+    names all its images alike, so the next path is translated without touching the disk. If no image is found, the path
     from the last folder called ``images`` or ``screenshots`` on is the most plausible one.
     """
 
@@ -57,7 +57,7 @@ class RecordedPaths:
 def find_image(root: Path, *paths: str) -> str:
     """The first of ``paths``, relative to ``root``, that is there, with its own suffix or with another image suffix.
 
-    Some annotations have no suffix, and some copies have re-encoded their images. Where none is there, the first path, with
+    Some annotations have no suffix, and some copies have re-encoded their images. If none is there, the first path, with
     ``.png`` if it has no image suffix.
     """
     named = [name for path in paths for name in _with_suffixes(path)]

@@ -37,7 +37,7 @@ def parse(text: bytes | str, where: str) -> Any:
 
 
 def read_list(file: Path) -> list[Any]:
-    """A file that holds one JSON list. :class:`DataError` when it cannot be read or holds anything else."""
+    """A file with one JSON list. :class:`DataError` when it cannot be read or holds anything else."""
     value = parse(read_whole(file), str(file))
     if not isinstance(value, list):
         raise DataError(f"{file}: expected a list, got {value!r:.80}")
@@ -45,7 +45,7 @@ def read_list(file: Path) -> list[Any]:
 
 
 def read_row(file: Path) -> Row:
-    """A file that holds one JSON object. :class:`DataError` when it cannot be read or holds anything else."""
+    """A file with one JSON object. :class:`DataError` when it cannot be read or holds anything else."""
     return Row.of(parse(read_whole(file), str(file)), str(file))
 
 
@@ -87,7 +87,7 @@ def pixel_boxes(boxes: Sequence[Sequence[float]], size: Size) -> Boxes:
 
 
 class Span(NamedTuple):
-    """A part of a file: its name in messages, and where it lies in the unpacked file, in bytes."""
+    """A part of a file: its name in messages, and its place in the unpacked file, in bytes."""
 
     where: str
     start: int
@@ -114,7 +114,7 @@ def listed(benchmark: ABCBenchmark, places: Iterable[Place], ref_of: Callable[[P
 
 
 def step(where: str, **fields: Any) -> StepTaskModel:
-    """A step record; :class:`DataError` naming the place and the record's field where a value does not fit."""
+    """A step record; :class:`DataError` naming the place and the record's field if a value does not fit."""
     try:
         return StepTaskModel(**fields)
     except ValidationError as error:

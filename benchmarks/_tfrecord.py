@@ -24,7 +24,7 @@ LARGEST = 2**31 - 1
 
 
 class Record(NamedTuple):
-    """A record's data, and where it stands, counted from 0."""
+    """A record's data and its number, counted from 0."""
 
     number: int
     data: bytes
@@ -68,7 +68,7 @@ def _opened(file: Path) -> BinaryIO | gzip.GzipFile:
 
 
 def _record(stream: BinaryIO | gzip.GzipFile, head: bytes, file: Path, number: int) -> Record | DataError:
-    """The record after ``head``, or the error if only its data are damaged; raises where its end cannot be found."""
+    """The record after ``head``, or the error if only its data are damaged; raises if its end cannot be found."""
     if len(head) == HEADER and not _sound_header(head):
         raise _damaged(file, number, "its length does not agree with its checksum")
     (length,) = struct.unpack("<Q", head[:8]) if len(head) == HEADER else (0,)
@@ -165,7 +165,7 @@ Kind = Literal["bytes", "int32", "int64"]
 
 
 class Field(NamedTuple):
-    """A field of a message: its number in the schema, what it holds (a kind or the name of another message), how often."""
+    """A field of a message: its number in the schema, what it has (a kind or the name of another message), how often."""
 
     name: str
     number: int

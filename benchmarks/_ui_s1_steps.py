@@ -133,7 +133,7 @@ def _screen_of(episode: str, drawn: Sequence[_Drawn]) -> tuple[Size, str]:
     """The size of an episode's screen, and what it is taken from.
 
     Every swipe in UI-S1's file runs along a middle line of the screen between 1/4 and 3/4 of the other axis, so its two ends
-    add up to the size. Where an episode has none, a box that covers a whole screen shows the size.
+    add up to the size. If an episode has none, a box that covers a whole screen shows the size.
     """
     for marks in drawn:
         if len(marks.points) == 2:
@@ -178,7 +178,7 @@ def _pixel_action(row: Row, marks: _Drawn, size: Size, extras: dict[str, Any]) -
 def _pixel_swipe(row: Row, path: tuple[act.Point, act.Point], extras: dict[str, Any]) -> act.Scroll:
     """The finger's swipe for a scroll of UI-S1.
 
-    Its ``direction`` is AndroidControl's own word, the content's direction on both axes: where the instruction names a side,
+    Its ``direction`` is AndroidControl's own word, the content's direction on both axes: if the instruction names a side,
     67 of the steps called *right* say to swipe left and 14 right, 20 called *left* say right and one left. Its path was
     drawn from that word and follows the finger only vertically; horizontally it runs with the word, so there the finger
     starts at the path's other end.

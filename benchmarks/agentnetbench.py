@@ -1,10 +1,10 @@
 """AgentNetBench (OpenCUA, Wang et al., 2025): recorded desktop tasks on Windows and macOS, judged step by step.
 
-The README in ``evaluation/agentnetbench`` of github.com/xlang-ai/OpenCUA describes the layout; ``sample_data`` beside it is a
+The README in ``evaluation/agentnetbench`` of github.com/xlang-ai/OpenCUA describes the layout; ``sample_data`` next to it is a
 sample. The whole benchmark has 100 tasks taken from AgentNet; its number of steps is not published.
 
 **Layout**: one JSON file per task (``task_id``, ``high_level_task_description``, ``steps``), with the screenshots in
-``images/`` beside the files; ``root`` is that folder, or one that holds it as ``single_data`` or ``sample_data``. A step names
+``images/`` next to the files; ``root`` is that folder, or one that has it as ``single_data`` or ``sample_data``. A step names
 its ``image`` and lists ``ground_truth_actions``; each of its ``alternative_options`` is such a list and just as right.
 ``step_num`` counts the recorded steps, some of them left out; ours count without gaps, and the extras keep it.
 
@@ -24,7 +24,7 @@ its ``image`` and lists ``ground_truth_actions``; each of its ``alternative_opti
   an equal action.
 
 Assumed, as it is not written down: the model is given ``high_level_task_description``, and a scroll always has a place. The
-size of a screenshot is its file's; where there is none, the boxes tell it, as they are given in pixels too.
+size of a screenshot is its file's; if there is none, the boxes tell it, as they are given in pixels too.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Reading:
 
 
 class AgentNetBench(ABCBenchmark):
-    """AgentNetBench's trajectories, one JSON file each, with ``images/`` beside them."""
+    """AgentNetBench's trajectories, one JSON file each, with ``images/`` next to them."""
 
     name = "agentnetbench"
     title = "AgentNetBench"
@@ -93,7 +93,7 @@ class AgentNetBench(ABCBenchmark):
     def index(self) -> Sequence[EpisodeRef]:
         refs = listed(self, sorted((self.root / self._folder).glob("*.json")), self._ref)
         if not refs and not self.skipped:
-            raise UsageError(f"{str(self.root / self._folder)!r} holds no trajectory; expected {self.source}")
+            raise UsageError(f"{str(self.root / self._folder)!r} has no trajectory; expected {self.source}")
         return refs
 
     def _ref(self, file: Path) -> EpisodeRef:
@@ -145,7 +145,7 @@ class AgentNetBench(ABCBenchmark):
 
 
 def _looks_right(folder: Path) -> bool:
-    """Whether the folder holds trajectories: JSON files beside screenshots, or one that begins like a trajectory."""
+    """Whether the folder has trajectories: JSON files next to screenshots, or one that begins like a trajectory."""
     files = [file for file in folder.glob("*.json") if file.is_file()]
     return bool(files) and ((folder / "images").is_dir() or any(b'"task_id"' in read_whole(file)[:_HEAD] for file in files))
 

@@ -7,14 +7,14 @@ Layout: ``aitw_data_test.json``, ``aitw_data_val.json`` and ``aitw_data_train.js
 general, single, webshopping, install and googleapps a list of episodes, each a list of steps. The
 parsed files stay in memory.
 
-Labels: ``action_type_id`` holds AITW's codes: 3 types ``type_text``, 5, 6 and 7 press BACK, HOME and ENTER, 10 ends the task
+Labels: ``action_type_id`` has AITW's codes: 3 types ``type_text``, 5, 6 and 7 press BACK, HOME and ENTER, 10 ends the task
 as done, 11 as impossible. With 4, ``action_type_text`` says "click", at ``touch``, or "scroll" and a direction. Touch and lift
 are [x, y] fractions. A scroll's direction here is the finger's, from touch to lift as in AITW; the word after "scroll" is
 SeeClick's, names the way the view moves over the page (SeeClick's scorer draws "scroll down" as a path upwards), and is kept
-as ``extras["direction_label"]``. Where touch and lift of a "click" are apart, both are kept as ``extras["path"]``. The boxes
+as ``extras["direction_label"]``. If touch and lift of a "click" are apart, both are kept as ``extras["path"]``. The boxes
 (``annot_position``) are y, x, height, width fractions one after the other.
 
-SeeClick publishes no counts; according to UIPro's evaluation, the test file holds 578 episodes with 4,663 steps. The sizes of
+SeeClick publishes no counts; according to UIPro's evaluation, the test file has 578 episodes with 4,663 steps. The sizes of
 the screens are not stated, so loading reads the images' headers. SeeClick's scorer passes over a step whose screenshot is
 missing (some are in "single", whose names are too long for some file systems); here the whole episode is
 damaged then, to be left out with --skip-damaged. Assumed: the point of a click is where the finger touched, as SeeClick's

@@ -2,13 +2,13 @@
 
 Unpack the download (Google Drive or Baidu, 2.6 GB).
 
-Layout: ``{train,test}/<subset>/<SUBSET>-<id>/<SUBSET>-<id>.json`` with the screenshots ``<SUBSET>-<id>_<step>.png`` beside it,
+Layout: ``{train,test}/<subset>/<SUBSET>-<id>/<SUBSET>-<id>.json`` with the screenshots ``<SUBSET>-<id>_<step>.png`` next to it,
 ``<subset>`` being general, install, google_apps, single (training only) or web_shopping. ``root`` may be the folder of the two
-splits, one that holds it as ``android_in_the_zoo``, one split, or a folder with the episodes' folders in it. GUIEvalKit's
+splits, one that has it as ``android_in_the_zoo``, one split, or a folder with the episodes' folders in it. GUIEvalKit's
 data/process_aitz.py writes the size of the image and fractional boxes into the same files; both are read. If no folder names
 the split, it is taken from the ``image_full_path`` of the first step, else it is "test".
 
-Labels: ``result_action_type`` holds AITW's codes: 3 types ``result_action_text``, 4 touches at ``result_touch_yx`` and lifts
+Labels: ``result_action_type`` has AITW's codes: 3 types ``result_action_text``, 4 touches at ``result_touch_yx`` and lifts
 at ``result_lift_yx`` ([y, x] fractions), which is a tap when the two are within 0.04 and else a swipe in the finger's
 direction, 5, 6 and 7 press BACK, HOME and ENTER, 10 ends the task as done, 11 as impossible.
 
@@ -70,7 +70,7 @@ class AiTZ(ABCBenchmark):
     title = "AiTZ"
     source = (
         "the download that the README of github.com/IMNearth/CoAT links "
-        "({train,test}/<subset>/<SUBSET>-<id>/<SUBSET>-<id>.json with the screenshots beside it)"
+        "({train,test}/<subset>/<SUBSET>-<id>/<SUBSET>-<id>.json with the screenshots next to it)"
     )
     paper = "arXiv 2403.02713"
     licence = "Apache-2.0, by the badge in its repository"

@@ -73,7 +73,7 @@ class AMEX(ABCBenchmark):
         self._screenshots = self._folder(f"{home}screenshot", "*.png") or f"{home}screenshot"
 
     def _folder(self, path: str, pattern: str = "*.json") -> str | None:
-        """``path``, or the folder of the same name in it, whichever holds such files."""
+        """``path``, or the folder of the same name in it, whichever has such files."""
         inner = f"{path}/{path.rsplit('/', 1)[-1]}"
         return next((folder for folder in (path, inner) if any((self.root / folder).glob(pattern))), None)
 

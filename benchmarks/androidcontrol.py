@@ -8,18 +8,18 @@ Three layouts are read:
   command. By default the test and the validation split are taken (``--set splits=all`` takes everything) and every episode
   gets a finish step on its last screenshot (``--set finish=false`` leaves it out).
 - GUIEvalKit's folder, in place (:mod:`._guievalkit_folder`): ``test/android_control/<episode>/<episode>.json`` below the given
-  folder, which may also be one of those inner folders; the screenshots lie beside ``test``. Its 1,680 episodes are the test
+  folder, which may also be one of those inner folders; the screenshots are next to ``test``. Its 1,680 episodes are the test
   and the validation split together, all of them called "test" here as there, each with a finish step at its end.
 - UI-S1's file, in place (:mod:`._ui_s1_steps`): ``android_control_evaluation_std.jsonl`` (the test split, no finish steps),
   its training files, or another named by the option ``file``, packed with gzip or not, with the images as
   ``images/<episode>_<step>.png`` if at all. It does not state the sizes of the screens.
 
-The data has no labels for finishing: a finish step stands on the screenshot after the last action, as AgentCPM-GUI and
+The data has no labels for finishing: a finish step has the screenshot after the last action, as AgentCPM-GUI and
 GUIEvalKit add it; the option ``finish=False`` leaves such steps out of any layout.
 
 Labels: click and long_press are points in pixels; input_text types without confirming; open_app names an app; navigate_back
 and navigate_home are buttons; wait has no duration. Scroll labels name the direction in which the content is explored; all
-layouts are turned into the finger's direction, and ``extras["direction_label"]`` keeps the word where the layout has it. What
+layouts are turned into the finger's direction, and ``extras["direction_label"]`` keeps the word if the layout has it. What
 the layouts assume beyond that is in their modules. Which steps a published number counts, and how a step is judged, is defined
 by sample sets and evaluation protocols.
 """

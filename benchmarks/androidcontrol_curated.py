@@ -1,11 +1,11 @@
 """AndroidControl-Curated (Leung et al., 2025), its point files: 7,708 steps of AndroidControl's test split, high and low.
 
 Put ``android_control_high_point.json`` or ``android_control_low_point.json``, packed with gzip or not, into a folder, or use a
-clone of github.com/batechworks/AndroidControl_Curated (``src/benchmark_resource/``). Screenshots are looked for beside the
+clone of github.com/batechworks/AndroidControl_Curated (``src/benchmark_resource/``). Screenshots are looked for next to the
 folder of the file and above it, by the names of the rows (``android_control_high/image_<n>.jpg``); the repository does not
 have them.
 
-Layout: one JSON list; a row holds ``image``, ``instruction`` (the goal; in the low file the step's instruction), ``history``
+Layout: one JSON list; a row has ``image``, ``instruction`` (the goal; in the low file the step's instruction), ``history``
 (the instructions of the earlier steps; only in the high file) and the label:
 
 ==============  ===================================  ================================================================
@@ -27,12 +27,12 @@ empty), so that protocols which want equal texts are harder here.
 
 Rows do not name their episode. In the high file goal and history tell: a row with a history of n steps follows the one of the
 same goal whose history is the first n - 1 of them. That gives the 1,412 episodes of the sample set without a gap, each named
-by the number of its first image. Fourteen goals have two or three episodes; where their histories agree word for word, a step
+by the number of its first image. Fourteen goals have two or three episodes; if their histories agree word for word, a step
 continues the episode whose latest image has the nearest number; against UI-S1's file all of them are right.
 ``extras["past_instructions"]`` keeps a row's history. A row of the low file is an episode of its own.
 
 The files do not state the sizes of the screens. A step's size is its image's if there is one, else 1080x2400, or 1440x3120
-where a point of the episode lies outside of that. ``extras["screen_size_from"]`` names the source: image or fit.
+if a point of the episode is outside of that. ``extras["screen_size_from"]`` names the source: image or fit.
 
 The other three files (boxes of the target, and the improved goals with several accepted actions) are not read.
 """
@@ -90,7 +90,7 @@ class AndroidControlCurated(ABCBenchmark):
     source = (
         "huggingface.co/datasets/batwBMW/AndroidControl_Curated: benchmark_resource/android_control_high_point.json, "
         "also in src/benchmark_resource of github.com/batechworks/AndroidControl_Curated; AndroidControl's screenshots as "
-        "android_control_high/image_<n>.jpg where there are any"
+        "android_control_high/image_<n>.jpg if there are any"
     )
     paper = "arXiv 2510.18488"
     licence = "none found stated (AndroidControl itself is CC BY 4.0)"

@@ -2,12 +2,12 @@
 
 Download it with ``huggingface-cli download openbmb/CAGUI --repo-type dataset --local-dir DIR``.
 
-``cagui`` reads ``CAGUI_agent/domestic/<episode>/<episode>.json`` with the screenshots ``<episode>_<step>.jpeg`` beside it.
-``root`` may be the download, ``CAGUI_agent`` (which GUIEvalKit calls ``test``), the folder that holds that, or ``domestic``.
+``cagui`` reads ``CAGUI_agent/domestic/<episode>/<episode>.json`` with the screenshots ``<episode>_<step>.jpeg`` next to it.
+``root`` may be the download, ``CAGUI_agent`` (which GUIEvalKit calls ``test``), the folder with that, or ``domestic``.
 Labels are AITW's: ``result_action_type`` 0 presses long and 4 touches at ``result_touch_yx`` and lifts at ``result_lift_yx``
 ([y, x] fractions; a tap when within 0.04, else a swipe in the finger's direction), 1 waits, 3 types ``result_action_text``, 5,
 6 and 7 press BACK, HOME and ENTER, 10 ends the task as done, 11 as impossible. ``ui_positions`` are [y, x, height, width]
-fractions; where a step has none, ``bbox`` is read, as GUIEvalKit does. Assumed: ``duration`` is in milliseconds, as in
+fractions; if a step has none, ``bbox`` is read, as GUIEvalKit does. Assumed: ``duration`` is in milliseconds, as in
 AgentCPM-GUI's action schema (the data card says seconds); no score depends on it.
 
 ``cagui-grounding`` reads ``CAGUI_grounding/code/{cap,ocr}.jsonl``, packed with gzip or not, with the images in
@@ -65,7 +65,7 @@ class CAGUI(ABCBenchmark):
     name = "cagui"
     title = "CAGUI (agent)"
     source = (
-        "huggingface.co/datasets/openbmb/CAGUI (CAGUI_agent/domestic/<episode>/<episode>.json with the screenshots beside it)"
+        "huggingface.co/datasets/openbmb/CAGUI (CAGUI_agent/domestic/<episode>/<episode>.json with the screenshots next to it)"
     )
     paper = "arXiv 2506.01391"
     licence = "CC BY-NC 4.0"

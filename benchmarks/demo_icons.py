@@ -5,7 +5,7 @@ all, so the next icon to tap follows from the history alone. Goals of the splits
 icons. There is no published count to expect.
 
 Every step is a click on an icon's middle, and the target is that icon's square. The protocol tests whether the point is
-inside the target's box; protocols with a tolerance of 0.14 of the screen would accept the icon beside it.
+inside the target's box; protocols with a tolerance of 0.14 of the screen would accept the icon next to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Episodes of our own format: anyone's data as one JSONL file beside its screenshots, without writing a loader.
+"""Episodes of our own format: anyone's data as one JSONL file next to its screenshots, without writing a loader.
 
 The data are your own, what ``guieval data export`` wrote, or a folder of ``guieval data prepare``; ``docs/episodes.md``
 describes the file.
@@ -31,7 +31,7 @@ class Episodes(EpisodesFolder):
 
     name = "episodes"
     title = "Episodes (our own JSONL format)"
-    source = "anyone's data: episodes.jsonl, one episode a line, beside its screenshots (described in docs/episodes.md)"
+    source = "anyone's data: episodes.jsonl, one episode a line, next to its screenshots (described in docs/episodes.md)"
     paper = ""
     licence = "that of the data"
     protocol = "guievalkit"

@@ -23,7 +23,7 @@ Labels, as ``data/format_converter.py`` reads them (all places are [x, y] in [0,
 RECENT is kept as its own button. AgentCPM-GUI's and GUIEvalKit's preparations turn it into HOME, so their figures call an
 answer HOME right at such a step.
 
-v2 adds ``sam2_bbox`` ([x1, y1, x2, y2] in [0, 1000], empty where nothing is touched), which becomes the step's only box, and
+v2 adds ``sam2_bbox`` ([x1, y1, x2, y2] in [0, 1000], empty if nothing is touched), which becomes the step's only box, and
 for every step ``low_level_instruction`` (the *low* setting needs it), ``description``, ``intention`` and ``context``. The last
 three tell what is to be done or has been done: they are kept in ``extras`` and must not be shown to an agent under test.
 

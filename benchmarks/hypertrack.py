@@ -5,7 +5,7 @@ The full data set is under review by its authors; a preview of the format is pub
 **Only its description is public, no example**: this loader was written without having seen a file. What is described: a folder
 ``test_filtered/`` with one folder per episode (named by 33 characters) and ``episode_categorization.json`` with the splits; of
 each episode a high-level instruction, screenshots (1,080 to 1,800 pixels wide) each with a textual observation, actions OPEN,
-CLICK, SCROLL, TYPE and STOP each with a description in words, click coordinates and bounding boxes where they apply, the
+CLICK, SCROLL, TYPE and STOP each with a description in words, click coordinates and bounding boxes if they apply, the
 device's model, system and resolution. What is assumed, and where to change it:
 
 - Spelling of keys: the table :data:`KEYS`. Upper case, underscores and hyphens do not matter, and objects named in
@@ -18,7 +18,7 @@ device's model, system and resolution. What is assumed, and where to change it:
 - A scroll's word is the finger's direction, as in the paper's action space (Table 9), since the paper describes the actions as
   normalised; option ``scroll`` = ``content`` turns it round. A scroll without a place starts in the middle of the screen.
 - STOP means *finish* unless its status means *impossible*.
-- The screenshot's size is what the step states, else the image's own; the device's resolution counts only where there is no
+- The screenshot's size is what the step states, else the image's own; the device's resolution counts only if there is no
   image.
 - Names of splits: Table 8's, in any spelling (:mod:`._hypertrack_splits`). The categorisation may name episodes that are not
   there (the preview is a subset), but has to name those that are. Without that file an episode is of the split its folder is
@@ -90,7 +90,7 @@ NESTED = ACTIONS | {"deviceinfo", "device", "metadata", "meta", "episodeinfo", "
 """Objects that only group fields: theirs are read as if they stood outside, before those outside."""
 
 FOLDERS = {"test_filtered": "test", "test": "test", "val": "val", "train": "train"}
-"""Folders of episode folders below ``root``, and the split of their episodes where there is no categorisation."""
+"""Folders of episode folders below ``root``, and the split of their episodes if there is no categorisation."""
 
 TYPES: dict[str, str] = {
     **dict.fromkeys(("click", "tap"), "click"),
@@ -119,7 +119,7 @@ class HyperTrack(ABCBenchmark):
     title = "HyperTrack"
     source = (
         "HyperTrackPreview on Hugging Face (the full set is not public yet): test_filtered/<episode>/<episode>.json with the "
-        "screenshots beside it, and episode_categorization.json"
+        "screenshots next to it, and episode_categorization.json"
     )
     paper = "arXiv 2605.27134"
     licence = "none stated"
@@ -224,7 +224,7 @@ class HyperTrack(ABCBenchmark):
         )
 
     def _screenshot(self, folder: Path, recorded: str) -> str:
-        """The screenshot's path relative to ``root``: beside its annotation, if it is there under its last name or path."""
+        """The screenshot's path relative to ``root``: next to its annotation, if it is there under its last name or path."""
         name = recorded.replace("\\", "/").rpartition("/")[2]
         for given in (recorded, name):
             with suppress(ValueError):  # reading refuses it
@@ -268,7 +268,7 @@ class HyperTrack(ABCBenchmark):
         end = self._point(fields, "end", size)
         direction = act.path_direction(start, end)
         if direction is None or "point" not in fields:
-            raise fields.error("end", "expected another place than where the finger starts, or a direction")
+            raise fields.error("end", "expected another place than the finger's start, or a direction")
         extras["path"] = [list(start), list(end)]
         return act.Scroll(point=start, direction=direction)
 
@@ -399,7 +399,7 @@ def _entries(row: Row, path: str = "", in_action: bool = False) -> Iterator[tupl
 
 
 def _rows(file: Path) -> tuple[list[Row], _Fields | None]:
-    """The steps of an episode's file, and the fields of the episode where they stand apart."""
+    """The steps of an episode's file, and the fields of the episode if they are apart."""
     value = parse(read_whole(file), str(file))
     shared: _Fields | None = None
     if isinstance(value, dict):

@@ -9,7 +9,7 @@ cross_domain).
 **Layout**: any of these lists, plain or packed with gzip: ``cross_<subset>_blocks.jsonl`` in ``root``, ``samples/`` or
 ``data/samples/``, or ``cross_<subset>/sample.jsonl``. Blocks lie in ``blocks/``, ``cross_<subset>/blocks/``,
 ``blocks/cross_<subset>/`` or ``cross_<subset>_blocks/``, pages in ``cross_<subset>/images/`` or ``images/``. Option ``view``:
-``block`` shows the first block that holds the target (the default where the list has blocks, for that is what UGround shows),
+``block`` shows the first block with the target (the default if the list has blocks, because UGround shows it),
 ``page`` the whole page. One task is an episode; its rows are put in the order of ``step``, which may have gaps, and numbered
 without; ``extras`` keep ``step`` and ``total_steps``. (UGround's scorer counts the missing steps as wrong. Ours cannot ask
 them.)
@@ -19,7 +19,7 @@ them.)
 
 **Labels**: ``bbox`` and ``target_blocks`` hold boxes [x, y, width, height] in pixels of the page and of the blocks; any of
 them is right. Block k begins 800 k pixels down the page (17 steps show one that was cut elsewhere, around a wide or high
-target); where a list names no target block, the box is put into the first block that holds it.
+target); if a list names no target block, the box is put into the first block that contains it.
 
 - ``CLICK``: a click on the middle of the first box whose middle is on the image.
 - ``TYPE``: ``Type`` of the value. A unified action cannot have a target and a text; the text is what tells this step from

@@ -4,8 +4,8 @@ The repository (github.com/fclab-skku/Mobi-Bench) links to the data, a folder on
 (``dataset/mobibench_tasks_info.tsv``) names 508.
 
 **Layout**: a folder a task, directly in the data folder, in its ``dataset/``, or in a folder of an app there, as the authors'
-program expects it. Step i has ``<i>.png`` and ``<i>_answers.json``, counted from 0 without gaps; ``instruction.txt`` holds the
-goal, or, where it is absent or empty, the name of the folder does, with blanks for underscores. View hierarchies (``<i>.xml``)
+program expects it. Step i has ``<i>.png`` and ``<i>_answers.json``, counted from 0 without gaps; ``instruction.txt`` is the
+goal; if it is absent or empty, the name of the folder is, with blanks for underscores. View hierarchies (``<i>.xml``)
 are not read. Sizes are not stated, so loading an episode reads the headers of its images.
 
 **Labels**: a list of accepted actions, each with ``type``, ``bounds`` ("[x1,y1][x2,y2]" in pixels), ``params`` and
@@ -23,7 +23,7 @@ Finish                 none                        STOP
 any other              all                         UNSUPPORTED, which the authors' scorer never accepts either
 =====================  ==========================  ====================================================================
 
-``targets`` are those of clicks and long clicks; ``extras["accepted"]`` keeps the list as it stands. The group ``app`` is the
+``targets`` are those of clicks and long clicks; ``extras["accepted"]`` keeps the list as it is. The group ``app`` is the
 folder above the task's.
 """
 
@@ -151,7 +151,7 @@ def _is_default(answer: Row) -> bool:
 
 
 def _actions(answer: Row, size: Size, boxes: list[tuple[float, ...]]) -> list[act.Action]:
-    """The unified actions that an accepted action stands for; the box of a click is added to ``boxes``."""
+    """The unified actions that an accepted action means; the box of a click is added to ``boxes``."""
     match answer.text("type").lower().replace(" ", "_"):
         case "click" | "long_click" as name:
             x1, y1, x2, y2 = corners = _corners(answer)

@@ -4,17 +4,17 @@ There are about a dozen cases; no count is published. Tested with five of them: 
 accepted actions with the states off the reference paths. The organisers' scorer is ``test_runner.py`` in their repository.
 
 **Layout**: a folder per case with ``ref.json`` and a screenshot for every state; ``root`` is the folder of cases, or one that
-holds it as ``test_data/offline`` or ``offline``. ``case_overview`` tells the instruction, the app and the size of the screens;
+has it as ``test_data/offline`` or ``offline``. ``case_overview`` tells the instruction, the app and the size of the screens;
 every other key is a state, named as its screenshot without suffix (any image suffix is taken), with the list of actions
 accepted there, and the ``next`` state each leads to. Screenshots that belong to no state are ignored.
 
-**What becomes an episode**: the path from the first state ("0"; "0-0" or "1-1" where there is one, as in the scorer) to "#"
+**What becomes an episode**: the path from the first state ("0"; "0-0" or "1-1" if there is one, as in the scorer) to "#"
 along the first accepted action of every state, which is the path the scorer takes by default. A state's further actions are
 alternatives, wherever they lead, so states off that path are not asked. ``extras`` keep the state, and its actions as they
 stand (``accepted``).
 
 **Labels**: ``CLICK`` ranges ``x`` and ``y`` on a grid of 1000 are a box, whose middle is the reference point; the scorer
-leaves the border out, and so does the protocol ``onekey``. ``TYPE`` takes its text letter for letter; a text that holds "正则 "
+leaves the border out, and so does the protocol ``onekey``. ``TYPE`` takes its text letter for letter; a text with "正则 "
 ("regular expression") is a pattern, which the scorer asks the beginning of the typed text to match. It goes into
 ``extras["text_patterns"]``, extended by "and then anything" so that it matches whole texts; the reference is a text made from
 the pattern, which must consist of literal characters and ``.*``. ``OPEN`` takes the app's name letter for letter, ``COMPLETE``
@@ -131,7 +131,7 @@ def _moves(case: Row, state: str) -> list[Row]:
 
 
 def _actions(move: Row, boxes: list[list[float]], patterns: list[str]) -> list[Action]:
-    """The unified actions that an accepted action stands for; its range and its pattern are added to the lists."""
+    """The unified actions that an accepted action means; its range and its pattern are added to the lists."""
     params = move.row("params")
     match move.text("action"):
         case "CLICK":

@@ -12,7 +12,7 @@ next two, as if all were boxes. So four zeros are a refusal, and more than four 
 the first one added; taking it off again gives 40 polygons that lie on the screen, all of them. A score that takes the first
 four numbers of those rows for a box, and refusals for a box at (0, 0), is wrong about 94 of 564 rows.
 
-``classification_result.json``, where it is, adds the groups that the paper reports (text matching, element recognition, layout
+``classification_result.json``, if it exists, adds the groups that the paper reports (text matching, element recognition, layout
 understanding, fine-grained manipulation: a row may be in several). Refusals are the group ``target: refusal``. One refined row
 (``489``) has an empty instruction in the published list; it is loaded as it is.
 """

@@ -2,7 +2,7 @@
 description.
 
 Unpack v2's ``screenspotv2_image.zip``. The releases are read in place, and so are two redistributions that differ in folder
-names and in how a box is written: v1's and v2's lists in ``annotations_v1/`` and ``annotations_v2/`` beside
+names and in how a box is written: v1's and v2's lists in ``annotations_v1/`` and ``annotations_v2/`` next to
 ``images/{desktop,mobile,web}/``, and the lists of MAI-UI's evaluation (``ScreenSpot_V2_data/screenspot_*_v2_convert.json``,
 also packed with gzip).
 
@@ -26,7 +26,7 @@ from ._rows import one_of
 
 PLATFORMS = ("desktop", "mobile", "web")
 FOLDER_OF_PREFIX = {"pc": "desktop", "mobile": "mobile", "web": "web"}
-"""The text before the first underscore of a v2 image name, and the folder of v1 that holds the image."""
+"""The text before the first underscore of a v2 image name, and the folder of v1 with the image."""
 
 
 def _cells(source: str, counts: dict[str, tuple[int, int]]) -> tuple[PublishedCount, ...]:

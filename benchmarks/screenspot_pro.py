@@ -23,7 +23,7 @@ from ._rows import one_of
 FOLDERS = ("annotations", "ScreenSpot_Pro_data", "")
 PLATFORMS = ("windows", "macos", "linux")
 LANGUAGES = {"en": "instruction", "cn": "instruction_cn"}
-"""The languages by the authors' names, and the field that holds the instruction."""
+"""The languages by the authors' names, and the field with the instruction."""
 _SOURCE = "arXiv 2504.07981"
 
 

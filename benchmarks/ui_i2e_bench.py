@@ -5,7 +5,7 @@ Put ``annotations.jsonl`` and ``screenshot/`` of the release into a folder. UI-I
 
 The row format is that of the authors' scorer (``UI-E2I-Synth/i2e-bench-eval.py`` of github.com/microsoft/FIVE-UI-Evol): one
 JSON object a line with ``image`` (relative to the folder), ``instruction``, ``bounding_box`` as [x1, y1, x2, y2] in pixels,
-and, where they are known, ``source``, ``el_type`` and ``annotations.instr_type`` (2 or "implicit"; any other number is
+and, if they are known, ``source``, ``el_type`` and ``annotations.instr_type`` (2 or "implicit"; any other number is
 explicit). The release does not state the size of an image, so loading an episode reads its image's header; UI-Ins' rows state
 it.
 
@@ -30,7 +30,7 @@ from ._rows import Row, one_of
 _SOURCE = "I2E_sspro_format.json of github.com/alibaba/UI-Ins, commit 6b05752, made from the released list"
 KINDS = ("implicit", "explicit")
 _IMPLICIT = 2
-"""The number that stands for an implicit instruction."""
+"""The number that marks an implicit instruction."""
 
 
 class UII2EBench(GroundingBenchmark):

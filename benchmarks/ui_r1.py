@@ -1,7 +1,7 @@
 """UI-R1's test steps of AndroidControl (Lu et al., 2025): 7,868 steps of the test split, each with the step's own instruction.
 
 Put the file, packed with gzip or not, into a folder. The authors do not publish the screenshots, which are AndroidControl's;
-the loader looks for ``images/episode_<id>-screenshot_<n>.png``, as in the repository's README, or beside the file.
+the loader looks for ``images/episode_<id>-screenshot_<n>.png``, as in the repository's README, or next to the file.
 
 Layout: one JSON list; a row holds ``image`` (``episode_<id>-screenshot_<n>.png``), ``task`` (the step's instruction, empty in
 ten rows; the episode's goal is not given) and ``gt``, the action:
@@ -23,7 +23,7 @@ The rows are AndroidControl's 8,444 test steps without the 567 that wait and the
 steps are numbered in order, and ``extras["step_id"]`` keeps ``<n>``.
 
 The file does not state the sizes of the screens. A step's size is its image's if there is one; else what is known of the
-episode (:mod:`._androidcontrol_screens`), else 1080x2400, or 1440x3120 where a point lies outside of that.
+episode (:mod:`._androidcontrol_screens`), else 1080x2400, or 1440x3120 if a point is outside of that.
 ``extras["screen_size_from"]`` names the source: image, known or fit.
 """
 
@@ -61,7 +61,7 @@ class UIR1(ABCBenchmark):
     title = "UI-R1 AndroidControl test (low)"
     source = (
         "dataset/ac_test.json of github.com/lll6gg/UI-R1, packed with gzip or not, and AndroidControl's screenshots as "
-        "images/episode_<id>-screenshot_<n>.png where there are any"
+        "images/episode_<id>-screenshot_<n>.png if there are any"
     )
     paper = "arXiv 2503.21620"
     licence = "Apache-2.0 (the repository)"

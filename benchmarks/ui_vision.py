@@ -1,6 +1,6 @@
 """UI-Vision, element grounding (Nayak et al., 2025): find one element on screens of 83 open-source desktop programs.
 
-The lists are also read directly in a folder (beside ``images/`` or ``element_grounding/``) and from MAI-UI's copies in
+The lists are also read directly in a folder (next to ``images/`` or ``element_grounding/``) and from MAI-UI's copies in
 ``UI_Vision_data/``, packed with gzip or not. UI-Vision's layout grounding (answers are boxes) and action prediction are other
 tasks and are not read.
 

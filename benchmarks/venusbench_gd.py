@@ -1,6 +1,6 @@
 """VenusBench-GD (Zhou et al., 2025): find a place on screens of phones, desktops and web pages, in six tasks.
 
-The release is read in place: ``instruction/<task>.json`` beside ``images/<platform>/<application>/``. The basic tasks are
+The release is read in place: ``instruction/<task>.json`` next to ``images/<platform>/<application>/``. The basic tasks are
 element, spatial and visual grounding, the advanced ones functional and reasoning grounding and refusal.
 
 The row format is that of the authors' scorer (``eval.py`` of the branch VenusBench-GD of github.com/inclusionAI/UI-Venus) and
@@ -104,5 +104,5 @@ def _target(row: Row, size: Size, *, refusal: bool) -> Target:
     if not refusal:
         return box_target(row, "bbox", row.numbers("bbox", 4), size)
     if row.values.get("bbox") is not None and row.numbers("bbox", 4) != _NO_BOX:
-        raise row.error("bbox", f"expected null or [-1, -1, -1, -1] where nothing fits, got {row.value('bbox')!r:.80}")
+        raise row.error("bbox", f"expected null or [-1, -1, -1, -1] if nothing fits, got {row.value('bbox')!r:.80}")
     return REFUSAL

@@ -165,7 +165,7 @@ class LongPress(_Action):
 class Scroll(_Action):
     """Swipe from ``point``; ``direction`` is the finger's (the content moves with it).
 
-    ``distance`` is in thousandths of the screen along the direction, where the model stated one; only devices use it.
+    ``distance`` is in thousandths of the screen along the direction, if the model stated one; only devices use it.
     """
 
     type: Literal["SCROLL"] = "SCROLL"
@@ -259,7 +259,7 @@ DeviceAction: TypeAlias = Annotated[DoubleClick | RightClick | Hover | Drag | Ho
 class Unsupported(_Action):
     """A valid action of a model's own format that Table 9 does not have; kept to compute coverage.
 
-    ``device`` is what it does on a device, where guieval knows: mode ``online`` carries that out. Offline protocols compare
+    ``device`` is what it does on a device, if guieval knows: mode ``online`` carries that out. Offline protocols compare
     ``name`` and ``arguments``, unless they state a rule for device actions.
 
     ``known`` marks an incomplete action: its type is one of Table 9, and ``problem`` says in a sentence which of its arguments
@@ -375,7 +375,7 @@ def scroll_path(action: Scroll, length: float = 300.0) -> tuple[Point, Point]:
     """Start and end of a scroll as a path on the screen: of its distance, else of ``length`` thousandths.
 
     For formats that write both ends instead of a direction. The path starts at the action's point and is cut at the
-    edge of the screen; where less than a tenth would remain, it starts in the middle of that axis instead.
+    edge of the screen; if less than a tenth would remain, it starts in the middle of that axis instead.
     """
     x, y = action.point
     length = length if action.distance is None else action.distance

@@ -49,7 +49,7 @@ class ScreenshotError(GuievalError):
 
 
 class ParseError(GuievalError):
-    """A model's reply holds no action that its family's format defines; the verdict is *unparseable*."""
+    """A model's response has no action that its family's format defines; the verdict is *unparseable*."""
 
     def __init__(self, message: str) -> None:
         super().__init__(in_short(message))  # it may repeat the reply, which may be megabytes
@@ -151,12 +151,12 @@ class Problem(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """``message``, with the value where it helps."""
+        """``message``, with the value if it helps."""
         whole = not self.path and self.kind == "value_error"
         return self.message if whole or self.kind in _WITHOUT_VALUE else f"{self.message} (got {self.value!r:.80})"
 
 
-BOXES_DIVIDED = "is two fields: targets (boxes where a right click may land) and elements (boxes of what else the screen holds)"
+BOXES_DIVIDED = "is two fields: targets (boxes where a right click may land) and elements (boxes of what else is on the screen)"
 """The end of a sentence about the field ``boxes``, which meant either of the two in earlier versions."""
 _WITHOUT_VALUE = ("missing", "extra_forbidden", "json_invalid", "union_tag_not_found")
 _MESSAGES = {
@@ -194,7 +194,7 @@ _MESSAGES = {
 def first_problem(error: ValidationError, model: type[BaseModel] | None = None) -> Problem:
     """The problem to report: an unknown name if there is one (it explains why another is missing), else the first.
 
-    Its ``message`` continues a sentence, and ends with the nearest word where one of several was expected; the message of a
+    Its ``message`` continues a sentence, and ends with the nearest word if one of several was expected; the message of a
     ``ValueError`` of ours is kept. With the ``model`` that was validated, an unknown name is reported with the known
     ones, and the path leaves out the tags of unions.
     """

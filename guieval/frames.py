@@ -31,7 +31,7 @@ class Frame(ABC):
     def decode(self, x: float, y: float, size: Size) -> Point:
         """Native pair to unified point.
 
-        Raises ``ValueError`` when the pair is not finite or lies outside the screen.
+        Raises ``ValueError`` when the pair is not finite or is outside the screen.
         """
         width, height = self.extent(size)
         if not (0.0 <= x <= width and 0.0 <= y <= height):  # also refuses NaN

@@ -1,6 +1,6 @@
 """Finds plug-ins by name: modules in ``guieval.benchmarks`` and ``guieval.model_adapters``, entry points, and files.
 
-A benchmark module's file holds one or more :class:`ABCBenchmark` subclasses, each with its ``name``. An adapter module
+A benchmark module's file has one or more :class:`ABCBenchmark` subclasses, each with its ``name``. An adapter module
 defines exactly one public :class:`ABCModel` subclass, whose name is that of the file. Modules with a leading underscore are
 shared code, not plug-ins. This module names no plug-in, and imports one only when it is requested.
 """

@@ -3,8 +3,9 @@
 A setting whose name says that it is a secret is refused. A configured key is removed from messages and logs, one that looks
 secret from responses too, and a file that contains one is not published.
 
-Keys such as ``EMPTY``, ``x`` or ``anything`` are common where a server wants a key and checks none. Such a word is removed from
-a message where it stands alone, and a response or the name of a model is never changed for it, as a model may write the word.
+Keys such as ``EMPTY``, ``x`` or ``anything`` are common if a server wants a key and checks none. Such a word is removed from
+a message if it is a word of its own, and a response or the name of a model is never changed for it, as a model may write the
+word.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from guieval.errors import UsageError
 
 HIDDEN = "[API key]"
 MOST_HIDDEN = 1_000
-"""A text that holds the encoded key so often is replaced completely."""
+"""A text that contains the encoded key so often is replaced completely."""
 SHORTEST_SECRET, SHORTEST_LETTERS = 16, 24
 """Characters from which a key with letters and digits looks secret, and from which one with letters of both cases does."""
 _MOST_MEMORY = 64 * 1024 * 1024
@@ -111,7 +112,7 @@ def looks_secret(key: str) -> bool:
 
 
 class Redaction:
-    """Removes keys from texts. Of two keys one of which holds the other, the longer one is removed first.
+    """Removes keys from texts. Of two keys one of which contains the other, the longer one is removed first.
 
     A key that looks secret is removed wherever it occurs: verbatim, in hexadecimal, within base64, and all of these reversed.
     These forms are also recognised if they are percent-encoded (any number of times), escaped as in JSON, or interrupted by
@@ -193,7 +194,7 @@ def _written(character: str) -> str:
 
 
 def _bordered(key: str) -> str:
-    """An RE2 pattern for a key that neither follows nor precedes a character of a word, where it begins or ends with one."""
+    """An RE2 pattern for a key that neither follows nor precedes a character of a word, if it begins or ends with one."""
     first, last = (r"\b" if _is_word(character) else "" for character in (key[0], key[-1]))
     # an encoded first character begins with a sign, before which a border would be a word's end
     begin = rf"(?:{first}{_plain(key[0])}|\B{_encoded(key[0])})"

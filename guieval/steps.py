@@ -102,7 +102,7 @@ class StepTaskModel(BaseModel):
     episode_length: int = Field(ge=1)
     setting: Setting = Field("high", description="what the agent is given: the goal, the step's instruction, or a target")
     instruction: str = Field(description="the episode's goal, or the grounding query")
-    low_level_instruction: str | None = Field(None, description="what to do at this step, where the benchmark provides it")
+    low_level_instruction: str | None = Field(None, description="what to do at this step, if the benchmark provides it")
     screenshot: str = Field(description="path, relative to the benchmark's data folder, opened only when used")
     screenshot_size: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] = Field(
         description="(width, height) in pixels"
@@ -110,7 +110,7 @@ class StepTaskModel(BaseModel):
     action: Action = Field(description="reference action")
     alternatives: tuple[Action, ...] = Field((), description="further actions that count as right, like the reference")
     targets: Boxes = Field(default_factory=Boxes, description="boxes where a right click may land")
-    elements: Boxes = Field(default_factory=Boxes, description="boxes of what else the screen holds")
+    elements: Boxes = Field(default_factory=Boxes, description="boxes of what else is on the screen")
     groups: dict[str, str] = Field(default_factory=dict, description="labels to report apart, e.g. platform, element")
     extras: dict[str, Any] = Field(
         default_factory=dict,
@@ -177,7 +177,7 @@ class StepOutcome(BaseModel):
     """The score of one answer under one protocol.
 
     ``distance`` is the Euclidean distance to the reference point in thousandths of the screen (both axes scaled to
-    [0, 1000]); ``text_similarity`` is the normalised Levenshtein similarity in [0, 1]. Both are ``None`` where they do
+    [0, 1000]); ``text_similarity`` is the normalised Levenshtein similarity in [0, 1]. Both are ``None`` if they do
     not apply. ``reason`` explains the verdict.
     """
 
@@ -239,7 +239,7 @@ KeyRemoved: TypeAlias = Annotated[
 
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
-    """The tokens of several responses, each count over those that state it; ``None`` where none states any."""
+    """The tokens of several responses, each count over those that state it; ``None`` if none states any."""
     stated = [usage for usage in usages if usage is not None and usage.stated]
     if not stated:
         return None
@@ -288,7 +288,7 @@ class Sample(BaseModel):
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions of the reply in order; empty where it holds none."""
+        """The actions of the reply in order; empty if it has none."""
         return self.batch or (() if self.action is None else (self.action,))
 
     @property
@@ -299,7 +299,7 @@ class Sample(BaseModel):
 
     @property
     def paid(self) -> Usage | None:
-        """The tokens of all its :attr:`responses`; ``None`` where none states any."""
+        """The tokens of all its :attr:`responses`; ``None`` if none states any."""
         return total_usage(self.responses)
 
     @property
@@ -339,7 +339,7 @@ class StepRecord(BaseModel):
     history: tuple[HistoryOrigin, ...] = Field((), description="origin of each past step in the prompt, in order")
     samples: tuple[Sample, ...] = Field(min_length=1)
     patch: Patch | None = Field(None, description="what later steps see of this one, if its mismatch was patched")
-    earlier: tuple[int, ...] = Field((), description="indices of samples that an earlier record of the step also holds")
+    earlier: tuple[int, ...] = Field((), description="indices of samples that an earlier record of the step also has")
     models: tuple[str, ...] = Field((), description="model names that the replies report, without repetitions")
     screen: tuple[int, str] | None = Field(
         None, description="the screenshot that was sent: size of its file in bytes, first 16 digits of its SHA-256"

@@ -29,7 +29,7 @@ def keys(enter: str) -> calls.Form:
 
 
 def waited(*seconds: str, default: Wait) -> calls.Form:
-    """A pause, of ``default`` where no argument states its time."""
+    """A pause, of ``default`` if no argument states its time."""
 
     def read(call: calls.Arguments) -> Action:
         key = next((key for key in seconds if key in call.values), None)

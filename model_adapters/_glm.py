@@ -98,7 +98,7 @@ class GLMModel(ABCModel):
         return chat(ImageRef(task), text)
 
     def _placeholders(self) -> dict[str, str]:
-        """The prompt's fields beside the instruction and the past."""
+        """The prompt's fields besides the instruction and the history."""
         return {"supported_apps": ",".join(self.options.supported_apps)}
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
@@ -155,7 +155,7 @@ _ACTION = re.compile(r"^[ \t*#]*+Action[ \t*]*[:：][ \t*]*", _LABEL)
 _ACTION_ANYWHERE = re.compile(r"\bAction[ \t]{0,9}[:：]")
 _REASON = re.compile(r"^[ \t*#]*+Reason[ \t*]*[:：][ \t*]*", _LABEL)
 _MEMORY = re.compile(r"^[ \t*#]*+Memory[ \t*]*[:：][ \t*]*", _LABEL)
-# only where it opens the answer: a typed text may hold the tag as well
+# only if it opens the answer: a typed text may hold the tag as well
 _ANSWER = re.compile(r"<(?:\|assistant\|>\s{0,9}<)?answer>(?=\s{0,9}(?:[*#]|Memory|Reason|Action|<\||[\[{`]))", re.IGNORECASE)
 _OBJECT = re.compile(r"(?:^|[:：`>]|json)[ \t]{0,20}(?:\[\s{0,9}){0,2}\{", re.MULTILINE)
 _CALL = re.compile(r"\s*([A-Za-z_]\w{0,40})\(")
@@ -200,13 +200,13 @@ def _boxed(text: str) -> str:
 
 def _place(answer: str) -> str:
     inside = _boxed(answer)
-    # the prompt asks for a box: two numbers in brackets are only a place where there is none
+    # the prompt asks for a box: two numbers in brackets are only a place if there is none
     match = _BOX.search(inside) or _PAIR.search(inside)
     if match is not None:
         return match[1].replace("，", ",")
     if END in answer and BEGIN in answer and inside.strip()[:1].isdigit():
         return inside
-    raise ParseError(f"the reply holds no box: {inside.strip()[:80]!r}")
+    raise ParseError(f"the response has no box: {inside.strip()[:80]!r}")
 
 
 _TOKEN = re.compile(

@@ -22,7 +22,7 @@ CLICKS = ActionSpace(types=frozenset({"CLICK"}))
 
 
 class Grounder(ABCModel):
-    """An adapter of a grounder whose answer is a place: the first that stands in brackets, or a first line of numbers alone.
+    """An adapter of a grounder whose answer is a place: the first that is in brackets, or a first line of numbers alone.
 
     Subclasses state prompt and form.
     """
@@ -33,7 +33,7 @@ class Grounder(ABCModel):
     system: ClassVar[str | None] = None
     """The name of its system prompt, which states the size of the screen."""
     user: ClassVar[str | None] = None
-    """The name of its user's prompt; ``None`` where the query is sent as it is."""
+    """The name of its user's prompt; ``None`` if the query is sent as it is."""
     query: ClassVar[str] = "instruction"
     """The name of the query in the user's prompt."""
     extra: ClassVar[Mapping[str, Any]] = {}

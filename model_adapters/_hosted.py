@@ -121,7 +121,7 @@ class ComputerOptions(ImageSize):
     """Options of models with a computer tool of their own."""
 
     environment: Literal["auto", "mobile", "browser", "desktop"] = Field(
-        "auto", description="what the model operates; auto: mobile where the screenshot is taller than wide, else desktop"
+        "auto", description="what the model operates; auto: mobile if the screenshot is taller than wide, else desktop"
     )
     looks: int = Field(3, ge=0, description="how often a step may ask for a screenshot or a zoom before it must act")
 
@@ -162,7 +162,7 @@ class ComputerUse(HostedModel):
 
     @abstractmethod
     def _tools(self, environment: Environment, size: Size, functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The fields of a request that offer the API's tool, and ``functions`` (name, description, parameters) beside it.
+        """The fields of a request that offer the API's tool, and ``functions`` (name, description, parameters) next to it.
 
         ``size`` is the (width, height) in pixels of the image that is sent.
         """

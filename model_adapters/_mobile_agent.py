@@ -43,7 +43,7 @@ class MobileAgentModel(tools.QwenToolsModel):
         return parsed
 
     def _older(self, history: Sequence[HistoryEntry], max_images: int) -> str:
-        """The steps without a screenshot, a line each; empty where there are none."""
+        """The steps without a screenshot, a line each; empty if there are none."""
         older = history[: self.first_shown(history, max_images)]
         return "\n".join(f"{self.step_label}{number}: {self.sentence(entry)}" for number, entry in enumerate(older, 1))
 

@@ -26,7 +26,7 @@ GOOD_MATCH = 0.6
 SURE_MATCH = 0.85
 """Affinity required of a text that is not next in line."""
 WEAK_MATCH = 0.3
-"""Affinity from which a text is still a better guess than none, where an answer must be a place (grounding)."""
+"""Affinity from which a text is still a better guess than none, if an answer must be a place (grounding)."""
 SCROLL_LIMIT = 3
 SAME_PLACE = 20.0
 """Two taps closer than this, in thousandths of the screen on each axis, are the same tap."""
@@ -41,7 +41,7 @@ PLACES: tuple[tuple[str, Point, Point], ...] = (
 the edges, 52 dp from the top of 360 x 800 dp) and floating action button; on desktops the title bar's corners."""
 FLOATING_BUTTON = PLACES[3][1]
 SWITCH_X = 915.0
-"""Where a setting's switch stands in its row on a portrait screen."""
+"""The place of a setting's switch in its row on a portrait screen."""
 COMMIT = ("save", "done", "send", "ok", "confirm", "apply", "delete", "remove", "yes", "allow", "submit", "add", "create")
 LOADING = re.compile(r"^\W*(?:loading|please wait|just a moment|one moment|connecting)\b", re.I)
 ABSENT = re.compile(

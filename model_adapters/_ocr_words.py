@@ -19,7 +19,7 @@ CueKind: TypeAlias = Literal["do", "type", "tap", "hold", "switch", "maybe"]
 class Cue:
     """One thing the task asks for: an action it names outright (``do``), a text to write, or one to find and touch.
 
-    ``maybe`` is a clause's own verb ("pin", "share") or something typed: worth a tap where it stands on the screen, but not
+    ``maybe`` is a clause's own verb ("pin", "share") or something typed: worth a tap if it is on the screen, but not
     a search. ``field`` is what the task calls the place to type into, if anything.
     """
 
@@ -130,7 +130,7 @@ def _word_affinity(word: str, line: Sequence[str], joined: str) -> float:
 
 
 def affinity(wanted: Sequence[str], text: str, precision: float = 0.4) -> float:
-    """How well a text fits wanted words, in [0, 1]: the letter-weighted share of them it holds, times a factor that falls
+    """How well a text fits wanted words, in [0, 1]: the letter-weighted share of them it has, times a factor that falls
     to 1 - ``precision`` the more of the text is something else. Words are compared fuzzily, by stem and synonym.
     """
     line = words(text)

@@ -75,14 +75,14 @@ def calls_of(code: str, positions: Mapping[str, tuple[str, ...]], *, bare: bool 
         raise ParseError(f"the reply's code cannot be read: {code[:80]!r}") from None
     found = [_call(one, positions, bare) for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
     if not found:
-        raise ParseError(f"the reply holds no call: {code[:80]!r}")
+        raise ParseError(f"the response has no call: {code[:80]!r}")
     return found
 
 
 def _call(statement: ast.stmt, positions: Mapping[str, tuple[str, ...]], bare: bool) -> PyAutoGuiCall:
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call):
-        raise ParseError(f"the reply's code holds more than calls: {type(statement).__name__}")
+        raise ParseError(f"the response's code has more than calls: {type(statement).__name__}")
     match call.func:
         case ast.Attribute(value=ast.Name(id=module), attr=name) if module in _MODULES:
             pass
@@ -139,7 +139,7 @@ def action_of(model: ABCModel, task: StepTaskModel, found: list[PyAutoGuiCall]) 
 
 
 def written(model: ABCModel, task: StepTaskModel, action: act.Action) -> str:
-    """The code for an action; ``ValueError`` where the family's table has none."""
+    """The code for an action; ``ValueError`` if the family's table has none."""
 
     def place(point: act.Point) -> list[float]:
         return [int(side) if side == int(side) else side for side in model.write_place(task, point)]

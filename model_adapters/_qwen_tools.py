@@ -185,7 +185,7 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
     spoken, sentence = labelled(head)
     conclusion = tagged(body, "conclusion") or tagged(head, "conclusion") or sentence
     thought = spoken if thought is None else thought
-    # a text may hold the closing tag, so what stands before it comes second
+    # a text may hold the closing tag, so what is before it comes second
     ends = body.find(f"</{tag}>")
     try:
         call = json_value(body, ends=ends)
@@ -209,7 +209,7 @@ def labelled(head: str) -> tuple[str | None, str | None]:
 
 
 def _untagged(text: str) -> tuple[str, str]:
-    """The text before a call without tags, and the text from the call on; the whole text twice if it holds no object."""
+    """The text before a call without tags, and the text from the call on; the whole text twice if it has no object."""
     first = OBJECT.search(text)
     if first is None:
         return text, text
@@ -236,7 +236,7 @@ def action_of(
     """The action a call means, by default in the family's table and in the step's frame.
 
     Tolerated: the action's name in place of the tool's (``{"name": "left_click", ..}``); arguments without a call around
-    them, or beside the name; ``parameters`` in place of ``arguments``; arguments as JSON text; a coordinate in place of the
+    them, or next to the name; ``parameters`` in place of ``arguments``; arguments as JSON text; a coordinate in place of the
     arguments; a call in a list of one; ``terminate`` without a status. With ``grounding``, by default on steps of it, also a
     coordinate without an action, a place of another name, and the family's box and point lists (``[x, y]``, ``bbox_2d``,
     ``point_2d``): there a place is an answer, on any other step it is not an action (a click and a long press look alike).

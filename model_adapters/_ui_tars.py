@@ -70,7 +70,7 @@ MOUSE_CALLS = calls.CallTable(CALLS, drag=calls.dragged(_START, _END))
 
 
 class UITarsOptions(ImageLimits):
-    """Options both versions take beside the image limits."""
+    """Options both versions take besides the image limits."""
 
     prompt: str
     scroll_words: ScrollWords = Field(
@@ -132,7 +132,7 @@ class UITarsModel(ABCModel):
     def past_response(self, entry: HistoryEntry) -> str:
         """A past step as the assistant's turn: the model's own call with its box tokens restored, or the action's call.
 
-        Where there is no thought, the step instruction stands for it, as offline evaluation of these models has always done.
+        If there is no thought, the step instruction takes its place, as offline evaluation of these models has always done.
         """
         call = own_response(entry, _own_call) or self._call(entry.task, entry.action)
         if not self._writes_thoughts(entry.task):
@@ -213,7 +213,7 @@ def _last_label(text: str) -> re.Match[str] | None:
 
 
 def _call_end(text: str, start: int) -> int:
-    """Where the call ends that stands at ``start``; ``start`` if there is none."""
+    """The end of the call that begins at ``start``; ``start`` if there is none."""
     if not _AT_ONCE.match(text, start):
         return start
     try:

@@ -39,7 +39,7 @@ class AgentCPMOptions(Options):
     long_side: int = Field(1120, ge=28, description="larger screenshots are shrunk until their longer side is this many pixels")
     max_images: int = Field(1, ge=1, description="screenshots per request, the current one included (FAQ 1, issue #18)")
     grounding: Literal["auto", "function", "text"] = Field(
-        "auto", description="which grounding prompt is used; auto: the one for texts where the benchmark's task is text2point"
+        "auto", description="which grounding prompt is used; auto: the one for texts if the benchmark's task is text2point"
     )
 
 
@@ -72,7 +72,7 @@ class AgentCPMGUI(ABCModel):
         return ModelInput((*messages, self._turn(task, main_instruction(task))))
 
     def opening(self, task: StepTaskModel, thought: str) -> str:
-        # line breaks stay, so that the thought stands as it was given: nobody reads a begun turn as JSON
+        # line breaks stay, so that the thought is as it was given: nobody reads a begun turn as JSON
         words = thought.replace("\\", "\\\\").replace('"', '\\"')
         # up to the quote of the next key: the tokeniser never cuts between these marks, only before the key's letters
         return f'{{"thought":"{words}","'
@@ -111,7 +111,7 @@ class AgentCPMGUI(ABCModel):
     def _past_answer(self, entry: HistoryEntry) -> dict[str, Any]:
         """A past step's object: the model's own, if it kept to the schema, else its action.
 
-        What the schema has no word for (an app opened, a step that no action space holds) becomes a thought alone.
+        What the schema has no word for (an app opened, a step that is in no action space) becomes a thought alone.
         """
         own = own_response(entry, read_object)
         if not isinstance(own, dict) or not own or not set(own) <= set(_KEYS):
@@ -180,9 +180,9 @@ def read_object(text: str) -> Any:
 
 
 def action_of(value: dict[str, Any], size: Size) -> act.Action:
-    """The action an object means. A status that ends the task goes before an action beside it, as in the authors' evaluator.
+    """The action an object means. A status that ends the task goes before an action next to it, as in the authors' evaluator.
 
-    Tolerated: keys and words in upper or lower case, numbers in quotes, keys of no meaning beside an action.
+    Tolerated: keys and words in upper or lower case, numbers in quotes, keys of no meaning next to an action.
     """
     entries: dict[str, Any] = {}
     for key, item in value.items():
@@ -199,13 +199,13 @@ def action_of(value: dict[str, Any], size: Size) -> act.Action:
         raise ParseError(f"the reply's STATUS {status!r:.40} is none of continue, start, {', '.join(_STOPS)}")
     primitives = [key for key in _PRIMITIVES if key in entries]
     if len(primitives) > 1:
-        raise ParseError(f"the reply holds several actions at once: {', '.join(primitives)}")
+        raise ParseError(f"the response has several actions at once: {', '.join(primitives)}")
     if "to" in entries and "POINT" not in entries:
         raise ParseError("the reply's 'to' lacks the POINT it starts from")
     if not primitives:
         if "duration" in entries:
             return act.Wait(duration=amount(entries["duration"], "the reply's duration", "milliseconds"))
-        raise ParseError(f"the reply's object holds no action: {', '.join(map(repr, value))[:80] or 'it is empty'}")
+        raise ParseError(f"the response's object has no action: {', '.join(map(repr, value))[:80] or 'it is empty'}")
     call = Arguments("object", entries, PER_1000, size)
     match primitives[0]:
         case "POINT":

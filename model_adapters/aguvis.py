@@ -111,7 +111,7 @@ class Aguvis(ABCModel):
         A call begins a line; in a turn addressed to ``os``, only what follows is read. Tolerated: the special tokens or what
         is left of them when a server drops them (``assistantall``, ``assistantos``); fences; the module's name left out;
         arguments by position; the arguments' other names that the authors' agent corrects (``text``, ``content``, ``key``,
-        ``button``). The sentence after ``Action:`` is the conclusion, what stands before it the thought.
+        ``button``). The sentence after ``Action:`` is the conclusion, what is before it the thought.
         """
         text = _END.split(text, maxsplit=1)[0]
         marker = _TO_OS.search(text) or ("assistantos" in text and _TO_OS_STRIPPED.search(text)) or None
@@ -119,7 +119,7 @@ class Aguvis(ABCModel):
         body = text[start:]
         match = _CALL.search(body)
         if match is None:
-            raise ParseError(f"the reply holds no call: {body.strip()[:80]!r}")
+            raise ParseError(f"the response has no call: {body.strip()[:80]!r}")
         name = match[1] or match[2]
         call = first_call(f"{name}({_with_keys(name, body[match.end() :])}", CALLS)
         words = _TOKENS.sub("", text[: marker.start()] if marker is not None else body[: match.start()])

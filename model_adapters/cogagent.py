@@ -68,7 +68,7 @@ def _press(call: calls.Arguments) -> Action:
 
 def _launch(call: calls.Arguments) -> Action:
     if (call.found("url") or "None") != "None":
-        return call.unsupported()  # where both are given, the address counts
+        return call.unsupported()  # if both are given, the address counts
     app = call.text("app")
     if not app.strip() or app == "None":
         raise IncompleteAction(f"{call.name} names no app")

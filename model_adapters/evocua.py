@@ -7,7 +7,7 @@ what each action does; relative coordinates). Style S1, pyautogui code, is not s
 The prompt calls the screen 1000x1000, the agent divides by 999, which is the default; the option ``scale`` chooses the other
 one, and ``guieval dev audit`` shows which one fits. The wheel turns up and down only, at any place, and a positive number
 turns it up, as in pyautogui. ``hscroll`` and ``answer`` are described in the prompt, but its schema lacks them and the agent
-ignores them. The agent decodes backslash escapes in typed text; here the text is what the JSON holds. Not published: a step
+ignores them. The agent decodes backslash escapes in typed text; here the text is the JSON's. Not published: a step
 instruction and a grounding query take the goal's place.
 """
 

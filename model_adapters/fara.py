@@ -4,7 +4,7 @@ Source: microsoft/fara@3f3f1fd, ``src/fara/_prompts.py`` and ``src/fara/qwen_hel
 ``src/fara/fara_agent.py`` (the conversation: the task, then each reply with the screenshots of the last two; image limits; what
 each action does).
 
-``type`` clicks on its place, empties the field where asked to, types, and presses Enter by default. The typing is
+``type`` clicks on its place, empties the field if asked to, types, and presses Enter by default. The typing is
 scored, and mode online carries out all of it. The wheel turns up and down only. Not published: a step instruction and a
 grounding query take the task's place. The agent names the page's address with every screenshot after the first, which
 benchmarks do not record, so that line is left out; the last thought, which it takes for the answer to the task, is not sent to
@@ -94,7 +94,7 @@ class Fara(tools.QwenToolsModel):
         return self.prompt("fara-system", **self.screen(task))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply: what stands before the call is the thought."""
+        """Read a reply: what is before the call is the thought."""
         reply = tools.split_reply(text)
         action = self._action(task, reply.call)
         thought = reply.thought or text.partition("<tool_call>")[0].strip() if "<tool_call>" in text else reply.thought

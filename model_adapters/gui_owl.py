@@ -25,7 +25,7 @@ from guieval.steps import StepTaskModel
 from . import _qwen_tools as tools
 
 CALLS = calls.CallTable(tools.CALLS, open_app=tools.CALLS["open"], drag=calls.dragged(("coordinate",), ("coordinate2",)))
-"""``drag`` is the computer prompt's, where it is the mouse's and no swipe."""
+"""``drag`` is the computer prompt's, if it is the mouse's and no swipe."""
 
 
 class GUIOwlOptions(ImageLimits):

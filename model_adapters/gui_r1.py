@@ -142,7 +142,7 @@ class GUIR1(ABCModel):
 _ANSWER_END = re.compile(r"</answer>(?![\"'\\])")  # a quote after the tag means that it is part of a text to be typed
 _UNTAGGED = re.compile(r"(?:\A|[\n:：`>])[ \t]*(?=(?:\[\s*)?\{\s*['\"](?:action|point)['\"])")
 _ENUM = re.compile(r"enum\[\s*(['\"])([^'\"\]]*)\1\s*\]")
-# the three keys in the published order; a quote within the text ends it only where the list goes on or ends
+# the three keys in the published order; a quote within the text ends it only if the list goes on or ends
 _WRITTEN = re.compile(
     r"\s*\[?\s*\{\s*['\"]action['\"]\s*:\s*['\"]([\w/]+)['\"]\s*,\s*['\"]point['\"]\s*:\s*(\[[^\[\]]*\])\s*,"
     r"\s*['\"]input_text['\"]\s*:\s*(['\"])(.*?)\3\s*\}\s*(?=[\],]|\Z)",

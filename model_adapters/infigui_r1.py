@@ -20,7 +20,7 @@ from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
 
-NEVER = "\0"  # no answer begins with it: where the reasoning is closed, its end tag alone counts
+NEVER = "\0"  # no answer begins with it: if the reasoning is closed, its end tag alone counts
 
 
 class InfiGUIR1(tools.QwenToolsModel):
@@ -42,7 +42,7 @@ class InfiGUIR1(tools.QwenToolsModel):
             return chat(image, question, system=system)
         system = self.prompt("infigui_r1-androidcontrol-system", **screen)
         if self.thinking is False:
-            # the three lines that ask for a thought end where the tools begin
+            # the three lines that ask for a thought end before the tools
             system = HELPFUL + "\n\n" + system[system.index("# Tools") :]
         past = tools.progress([tools.call_json(self._past_call(entry)["arguments"]) for entry in history])
         question = self._question(task, "infigui_r1-androidcontrol-user-high", past)

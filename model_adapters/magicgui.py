@@ -3,7 +3,7 @@
 Sources: MagicAgent-GUI/MagicGUI ``utils/dataset/utils/configs.py`` (prompts), ``datasets/eval_data_process/`` (query and
 past), ``inferece.py`` (another prompt, image limits), ``utils/dataset/screen_understanding.py`` and ``utils/tool.py`` (what
 their evaluation reads in a reply), ``utils/model/model.py`` (layout, sampling). Only the English prompt has a place for the
-past: step instructions, or calls where there are none and for the model's own steps. A step instruction takes the goal's place.
+past: step instructions, or calls if there are none and for the model's own steps. A step instruction takes the goal's place.
 The ``<image>`` in the prompts is plain text to the model: the screenshot comes first.
 """
 
@@ -167,8 +167,8 @@ def read_call(text: str, size: Size) -> Action:
     """The first call of a reply; raises :class:`ParseError` when it makes none, or begins with one of another name.
 
     Tolerated: the quotes, braces, fences, list marks and labels around a call, and words after it; names in upper or lower
-    case; names without brackets where there are no arguments; full-width brackets and commas; numbers in quotes or with
-    their parameter's name; a place as box or point tokens; texts in quotes; a missing bracket where nothing can be cut off.
+    case; names without brackets if there are no arguments; full-width brackets and commas; numbers in quotes or with
+    their parameter's name; a place as box or point tokens; texts in quotes; a missing bracket if nothing can be cut off.
     """
     begun = _BEGIN.search(text)
     # with the call's own bracket, so that a label in front of it ("Wait: tap(1,2)") does not seem to end a line
@@ -279,7 +279,7 @@ def _app_and_operation(rest: str) -> dict[str, str]:
 def read_place(text: str, size: Size) -> Action | None:
     """A grounding reply's place as a click: the middle of its first box, or the one point or box it consists of.
 
-    ``None`` where there is none, so that a call can be looked for. The box tokens are optional, as servers strip them.
+    ``None`` if there is none, so that a call can be looked for. The box tokens are optional, as servers strip them.
     """
     box = _BARE_BOX.search(text)
     if box is not None:
@@ -293,7 +293,7 @@ def read_place(text: str, size: Size) -> Action | None:
 def write_call(action: Action, size: Size, prompt: Prompt) -> str:
     """An action as a call, also one that the prompt does not list, which the past may hold.
 
-    A typed text has no place in the unified space; (0, 0) stands for an unknown one, as in the authors' converters. Raises
+    A typed text has no place in the unified space; (0, 0) means an unknown one, as in the authors' converters. Raises
     ``ValueError`` for what no prompt of the family has a word for.
     """
     match action:

@@ -167,5 +167,5 @@ def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
     fenced = _FENCE.search(rest)
     opening = fenced or (_PLACE if grounding else _OBJECT).search(rest)
     if opening is None:
-        raise ParseError(f"the reply holds no action: {rest.strip()[:80]!r}")
+        raise ParseError(f"the response has no action: {rest.strip()[:80]!r}")
     return thought or None, rest[opening.end() if fenced else opening.start() :]

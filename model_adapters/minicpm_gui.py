@@ -8,7 +8,7 @@ of other makers, and neither prompt nor format.
 A reply may hold several lines, of which the first one counts. The past is each step's verbs; what the format has no verb for
 is named by its type. Phones write ``tap``, ``swipe`` and ``answer, task complete``, pages ``click`` and ``scroll``; both are
 read. A scroll's numbers are where the view goes. ``go_back``, ``go_home`` and ``task_impossible`` are the converter's; no
-recorded reply holds them. Not published: a step instruction takes the goal's place; a grounding query is sent with the prompt
+recorded response has them. Not published: a step instruction takes the goal's place; a grounding query is sent with the prompt
 for finding a text on the screen.
 """
 

@@ -2,7 +2,7 @@
 
 It reads the last screenshot with RapidOCR and acts by the rules in :mod:`._ocr_agent`. It goes through the same two doors
 as a model on a server: all it knows is the text of its prompt and the pixels of the screenshot, and it answers with
-text that is parsed again. This file holds the wire format (ours, JSON both ways) and the reading of screens.
+text that is parsed again. This file has the wire format (ours, JSON both ways) and the reading of screens.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class OcrBaseline(ABCModel):
 
     def decide(self, prompt: str, texts: Sequence[tuple[str, Box]], size: Size) -> str:
         """The reply to a prompt (the user's JSON object) when ``texts`` with their boxes (unified coordinates) are what
-        stands on a screen of ``size`` (width, height) in pixels. Pure; raises ``ValueError`` for a text that is not a prompt.
+        is on a screen of ``size`` (width, height) in pixels. Pure; raises ``ValueError`` for a text that is not a prompt.
         """
         decision = decide(Prompt.model_validate_json(prompt), [ScreenText(*line) for line in texts], size)
         return write_reply(decision, size)
@@ -171,7 +171,7 @@ def _engine() -> Callable[[Any], list[tuple[Any, str]]]:
         pass
     except ImportError as error:
         raise UsageError(
-            f"RapidOCR cannot be loaded: {error}; where a system library is missing, "
+            f"RapidOCR cannot be loaded: {error}; if a system library is missing, "
             "`pip uninstall opencv-python` and `pip install opencv-python-headless` do without it"
         ) from None
     try:

@@ -127,7 +127,7 @@ def _read(text: str, *, grounding: bool) -> tuple[str | None, str, Mapping[str, 
     """Words before the call, the function's name and its arguments; the first call counts.
 
     Beyond the engine's own form these are read: the call as a JSON object without tags, in a fence, in a list or under
-    ``function``; ``parameters`` for ``arguments``, either of them as JSON text, or their values beside the name; the name with
+    ``function``; ``parameters`` for ``arguments``, either of them as JSON text, or their values next to the name; the name with
     ``functions.`` before it; calls inside GPT's ``multi_tool_use.parallel``; and a call expression, ``click(x=1, y=2)``.
     A grounding query may also be answered by the place alone.
     """
@@ -173,7 +173,7 @@ def _named(call: Any) -> tuple[str, Mapping[str, Any]]:
 
 
 def _with_xy(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments with ``x`` and ``y``, also where the place is a pair under a name that other formats have for it."""
+    """The arguments with ``x`` and ``y``, also if the place is a pair under a name that other formats have for it."""
     pair = next((arguments[key] for key in ("coordinate", "point") if key in arguments), None)
     if pair is None or "x" in arguments or "y" in arguments:
         return arguments

@@ -87,7 +87,7 @@ class OSAtlas(ABCModel):
             if place is not None:
                 return ParsedResponse(self.read_click(task, place))
         if found is None:
-            raise ParseError("the reply holds no action")
+            raise ParseError("the response has no action")
         name = found[1].upper()
         if not label:
             thought = body[: found.start()]
@@ -129,7 +129,7 @@ _ACTIONS = re.compile(r"^[ \t*#]*+actions?[ \t*]*[:：][ \t*]*", re.MULTILINE | 
 _THOUGHTS = re.compile(r"\A[\s*#]*+thoughts?[ \t*]*[:：][ \t*]*", re.IGNORECASE)
 _FIRST = re.compile(r"[\s`*\-]*(?:\d{1,2}[.)][ \t]*)?([A-Za-z_]{2,40})(?![A-Za-z_])")
 _LINE = re.compile(rf"^{_BULLET}([A-Z_]{{3,40}})(?![A-Za-z_])", re.MULTILINE)
-# a word without arguments is an action only where no sentence goes on after it ("WAIT for the page")
+# a word without arguments is an action only if no sentence goes on after it ("WAIT for the page")
 _ALONE = re.compile(r"[ \t]*(?:\Z|[\n.,;。`*<]|\(\)|\[[ \d]{0,9}\])")
 _ARGUMENT = re.compile(r"[ \t]*[\[(（［<:：\d]")
 _BRACKET = re.compile(r"[ \t]*(?:\[|<(?:point|box|bbox|\|box_start\|)>)")
@@ -148,7 +148,7 @@ _CLOSED = re.compile(r"</(?:point|box|bbox)>|<\|box_end\|>")
 def _first_call(body: str, *, labelled: bool, bare_place: bool) -> re.Match[str] | None:
     """The first action word: right after the label in any case, else in capitals at the beginning of a line.
 
-    Where a place alone is an answer, a line may also begin with the name of the element that is at the place.
+    If a place alone is a response, a line may also begin with the name of the element that is at the place.
     """
     first = _FIRST.match(body)
     if first is not None and labelled:
@@ -202,7 +202,7 @@ def _place(name: str, rest: str) -> str:
 def _bracketed(name: str, rest: str) -> str:
     """The text in brackets, unescaped: from the first ``[`` to the last ``]`` in front of the next call.
 
-    Where words follow that, they may hold brackets too: then the text ends where its own bracket is closed.
+    If words follow that, they may have brackets too: then the text ends where its own bracket is closed.
     """
     start = re.match(r"[ \t:：]*\[", rest)
     if start is None:
@@ -221,7 +221,7 @@ _NO_WORDS = re.compile(r"[\s`*]*(?:<\|\w+\|>\s*)*")
 
 
 def _closing(text: str, last: int) -> int:
-    """Where the bracket that is open in front of ``text`` is closed; ``last`` where brackets are not in pairs."""
+    """Where the bracket that is open in front of ``text`` is closed; ``last`` if brackets are not in pairs."""
     depth = 1
     for mark in re.finditer(r"[\[\]]", text):
         depth += 1 if mark[0] == "[" else -1

@@ -37,7 +37,7 @@ CALLS = calls.CallTable(
     {
         "click": calls.tap(*calls.XY),
         "long_press": calls.hold(*calls.XY),
-        # the place they may come with is where the focus already is, or a click that the labels hold apart
+        # the place they may come with has the focus already, or is a click that the labels keep apart
         **dict.fromkeys(("type", "input_text"), calls.typed("text")),
         "open_app": calls.opened("app_name"),
         "scroll": calls.scrolled("direction"),
@@ -85,7 +85,7 @@ class OSGenesis(ABCModel):
         label = _LABEL.search(text)
         start = label.end() if label is not None else text.find("{")
         if start < 0:
-            raise ParseError("the reply holds no action")
+            raise ParseError("the response has no action")
         thought = _THOUGHT.sub("", text[: label.start() if label is not None else start]).strip(" \t\r\n`*")
         name, arguments = named_object(json_value(text[start:]), "action_type")
         if (key := _TEXTS.get(name)) and not isinstance(written := arguments.get(key), str | None):

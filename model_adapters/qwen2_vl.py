@@ -37,7 +37,7 @@ class Qwen2VL(Grounder):
     def _place(self, text: str) -> object:
         place = stated_place(text)
         if place is None:
-            raise ParseError(f"the reply holds no box: {text.strip()[:80]!r}")
+            raise ParseError(f"the response has no box: {text.strip()[:80]!r}")
         return place
 
     def _answer(self, x: str, y: str) -> str:

@@ -110,7 +110,7 @@ class Qwen35(tools.XMLToolsModel):
         return ModelInput((*messages, *turns), extra=extra)
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:
-        """The tool for computers has its own names and thousandths, also where the prompt offers the one for phones."""
+        """The tool for computers has its own names and thousandths, also if the prompt offers the one for phones."""
         one = call[0] if isinstance(call, list) and len(call) == 1 else call
         if not self._mobile or not isinstance(one, dict) or one.get("name") != TOOL:
             return super()._action(task, call)

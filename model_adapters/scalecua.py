@@ -6,7 +6,7 @@ finger's, and a place of numbers up to 1 is a fraction of the screen), ``evaluat
 ``prompts.py`` (computers).
 
 The past is the ``<operation>`` of each step, and only the current screenshot is shown. Several calls are carried out in order
-online, and the first that acts is scored. A place is taken for a fraction where one of its numbers has a decimal point, since
+online, and the first that acts is scored. A place is taken for a fraction if one of its numbers has a decimal point, since
 (0, 0) and (1, 1) are pixels too. ``call_user``, which opens the telephone in the authors' client for phones and does nothing on
 computers, is kept as an unsupported action. Not published: a step instruction takes the goal's place. The authors' prompts for
 Windows, macOS and the web are not used.

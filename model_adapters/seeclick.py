@@ -83,7 +83,7 @@ def _write(action: Action, size: Size) -> str:
         case Click():
             return f'{{"action_type": 4, "click_point": {_pair(action.point, size)}}}'
         case Type():
-            # the authors put the text between quotes as it is; where it holds quotes itself, that cannot be read back
+            # the authors put the text between quotes as it is; if it has quotes itself, that cannot be read back
             return f'{{"action_type": 3, "typed_text": {json.dumps(action.text, ensure_ascii=False)}}}'
         case Scroll():
             action = action.model_copy(update={"point": calls.MIDDLE})
@@ -165,4 +165,4 @@ def _place(text: str, size: Size) -> Action:
             continue
         if len(coordinates) > 1:
             return clicked(list(coordinates), HUNDREDTHS, size)
-    raise ParseError(f"the reply holds no place: {text.strip()[:80]!r}")
+    raise ParseError(f"the response has no place: {text.strip()[:80]!r}")

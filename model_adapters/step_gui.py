@@ -1,7 +1,7 @@
 """Step-GUI and GELab-Zero: a thought, then fields divided by tabs (explain, action, its arguments, a summary), in thousandths.
 
 Source: stepfun-ai/gelab-zero@19465cf, ``copilot_tools/parser_0920_summary.py`` (prompt, reading, history). The past is the
-summary that the model wrote with its last action. Where the last step is not the model's own, its place is taken by the
+summary that the model wrote with its last action. If the last step is not the model's own, its place is taken by the
 sentences of all past steps. ``explain`` is read and not used.
 
 Not published: a step instruction takes the goal's place; a grounding query is the goal. The prompt speaks of 0 to 1000;

@@ -75,7 +75,7 @@ class TinyPolicy(ABCModel):
         return self._reply(task, action, thought)
 
     def _line(self, entry: HistoryEntry) -> str:
-        """A past step on one line: its text and its action, each where there is one."""
+        """A past step on one line: its text and its action, each if there is one."""
         sentence = entry.thought if entry.origin == "model" else entry.conclusion
         if isinstance(entry.action, Unsupported):
             return " ".join((sentence or describe(entry.action)).split())

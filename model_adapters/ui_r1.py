@@ -4,7 +4,7 @@ Sources: lll6gg/UI-R1 ``evaluation/test_androidcontrol.py`` (navigation), ``eval
 ``src/ui_r1/src/open_r1/grpo_json_action_coord-nothink.py`` (the E checkpoint, which does not think), ``README.md``.
 
 In the published format ``scroll`` has no direction, ``open_app`` no app and ``input_text`` no text: actions of which only the
-type is known. Where a model adds the text or the app, it is read. E is a grounding model whose only published prompt
+type is known. If a model adds the text or the app, it is read. E is a grounding model whose only published prompt
 allows clicks alone, so that prompt is used on every step. The authors' scorers take the last coordinate of a reply and rescale
 by fixed factors; here the first action counts, in pixels of the image that the model sees.
 
@@ -112,7 +112,7 @@ class UIR1Model(ABCModel):
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         boxed = self.options.target == "box"
         place: list[float] = [0, 0, 0, 0] if boxed else [0, 0]
-        name = "navigate_back"  # the authors' filler where there is no place
+        name = "navigate_back"  # the authors' filler if there is no place
         if isinstance(action, Click):
             name, place = "click", self.write_place(task, action.point)
             place = self._box(task, action.point) if boxed else place
@@ -142,4 +142,4 @@ def _answer(text: str) -> str:
         return answer
     if _BARE.match(text):
         return text
-    raise ParseError(f"the reply holds no answer: {text.strip()[:80]!r}")
+    raise ParseError(f"the reply has no answer: {text.strip()[:80]!r}")

@@ -2,7 +2,7 @@
 
 Sources: X-PLUG/MobileAgent ``UI-S1/x/data/agent/json.py`` (prompts, layout, past answers), ``UI-S1/evaluation/eval_qwenvl.py``
 (always thinking; at most two screenshots, the current one included), ``UI-S1/x/qwen/image.py`` (limits); UI-S1 paper, appendix
-H. The paper's example output holds a ``<think>`` block; the code, which passes an argument in the wrong place, sends the
+H. The paper's example output has a ``<think>`` block; the code, which passes an argument in the wrong place, sends the
 examples without one: option ``examples`` chooses. Option ``prompt`` = ``paper`` sends the words that appendix H prints, with
 its note on the File Manager; of the user's turns it prints only the instruction, so later turns are the code's.
 

@@ -101,7 +101,7 @@ class UITars2(ABCModel):
         acting = [(call.name, call.arguments) for call in made if call.name not in _LOOKS]
         if not acting:
             raise ParseError(
-                "the reply only looks at the screen" if made else f"the reply holds no call: {text.strip()[:80]!r}"
+                "the reply only looks at the screen" if made else f"the response has no call: {text.strip()[:80]!r}"
             )
         batch = self._read(task, *acting[0])
         action = batch[0]

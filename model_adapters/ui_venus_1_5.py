@@ -26,7 +26,7 @@ from guieval.steps import StepTaskModel
 from .ui_venus_navi import UIVenusNavi, UIVenusOptions
 
 _REFUSED = re.compile(r"[^\[]{0,200}\[\s*-1\s*,\s*-1\s*,?\s*\]")
-"""The first place of a response refuses the query, whatever stands around it, as in the authors' reader."""
+"""The first place of a response refuses the query, whatever is around it, as in the authors' reader."""
 
 
 class UIVenus15Options(UIVenusOptions, DisputedScale):

@@ -178,7 +178,7 @@ _THOUGHT_START = re.compile(r"\s*<think\w*>", re.IGNORECASE)
 _ACTION_END = re.compile(r"</action>(?![\"'\\])")
 _UNCLOSED = re.compile(r"\w{1,40}\(\s*box\s*=\s*\([^()]*\)\Z")
 _UNQUOTED = re.compile(r"(\w{1,40}\(\s*\w{1,40}\s*=\s*)'([^'\"]*)\)")
-"""A call whose text lacks its second quote, as the authors' readers take it; where the tag is closed, nothing was cut off."""
+"""A call whose text lacks its second quote, as the authors' readers take it; if the tag is closed, nothing was cut off."""
 UNLABELLED = re.compile(r"^[ \t`*-]*+(?=[A-Za-z_]\w{0,40}\()", re.MULTILINE)
 
 

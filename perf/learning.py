@@ -9,7 +9,7 @@ two splits are disjoint. A training takes some ten minutes of one core, in an en
     python -m perf.learning semi-online --out DIR --seeds 3 4  # UI-S1: own outputs as history, mismatches patched
     python -m perf.learning sampled DIR                # the trained policies and their start once more, at temperature 1
     python -m perf.learning keep DIR                   # add the results to perf/learning.jsonl, from which
-    python -m perf.learning_report                     # makes the tables of docs/learning.md
+    python -m perf.learning_report                     # makes the tables of docs/development/learning.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables and the picture of docs/learning.md, from the results that `python -m perf.learning keep` wrote.
+"""The tables and the picture of docs/development/learning.md, from the results that `python -m perf.learning keep` wrote.
 
     python -m perf.learning_report [--picture learning.svg]       # extra `report`
     python -m perf.learning_report --power --seeds 8              # what a number of seeds can decide

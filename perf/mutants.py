@@ -496,7 +496,7 @@ def read_coverage(path: Path) -> Coverage:
                             context.rpartition("|")[2]
                         )  # before the bar: the context that is never switched
     if not found:
-        raise SystemExit(f"{path} holds no lines with contexts")
+        raise SystemExit(f"{path} has no lines with contexts")
     return found
 
 

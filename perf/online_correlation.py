@@ -108,7 +108,7 @@ def trained(folder: Path) -> dict[str, dict[str, Any]]:
     for training, kind in TRAININGS.items():
         checkpoints = {int(each.name.rpartition("-")[2]): each for each in (folder / training).glob("checkpoints/checkpoint-*")}
         if not checkpoints:
-            raise SystemExit(f"{str(folder / training)!r} holds no checkpoint: guieval train ... --config {training}")
+            raise SystemExit(f"{str(folder / training)!r} has no checkpoint: guieval train ... --config {training}")
         options = yaml.safe_load((folder / training / "training.yaml").read_text(encoding="utf-8"))["model_options"]
         for step, weights in sorted(checkpoints.items()):
             for temperature in TEMPERATURES if step == max(checkpoints) else TEMPERATURES[:1]:

@@ -178,7 +178,7 @@ def compare(source: Source, folder: Path) -> Compared:
         for row in _rows(file):
             answer, theirs = read(row), verdict(row)
             if not isinstance(answer, Predicted) or answer.task is None:
-                raise DataError(f"{row.where}: holds no answer to a step of {source.benchmark}")
+                raise DataError(f"{row.where}: has no answer to a step of {source.benchmark}")
             outcome = evaluator.evaluate(answer.task, answer.action)
             n += 1
             right += outcome.exact_match

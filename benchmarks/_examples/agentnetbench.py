@@ -97,7 +97,7 @@ def _fractions(point: Point) -> dict[str, float]:
 
 
 def _boxes(step: PhoneStep, point: Point) -> list[dict[str, Any]]:
-    """The box of the target where the point is in it; an alternative with another target has no box."""
+    """The box of the target if the point is in it; an alternative with another target has no box."""
     width, height = SIZE
     if step.target is None or not step.target.box.holds(point.x * width / 1000, point.y * height / 1000):
         return []

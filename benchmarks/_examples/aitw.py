@@ -1,6 +1,6 @@
 """Writes Android in the Wild as SeeClick redistributes it: ``aitw_data_<split>.json`` and ``aitw_images/``.
 
-What stands where is read from SeeClick's ``agent_tasks/aitw_process.py``, ``aitw_test.py`` and ``action_matching.py``: touch
+The layout is read from SeeClick's ``agent_tasks/aitw_process.py``, ``aitw_test.py`` and ``action_matching.py``: touch
 and lift as [x, y] fractions, boxes flat as y, x, height, width, and a scroll's word for the way the view moves over the page,
 against the finger. The format has no word for opening an app, for a long press and for waiting, so episodes of the simulated
 phone that need one are passed over; the steps of the others are kept as they are.
@@ -21,7 +21,7 @@ SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
 
 
 def write_aitw(folder: Path, *, episodes: int = 2, seed: int = 0) -> dict[str, list[PhoneEpisode]]:
-    """Write ``episodes``, or one for each subset where that is more, into ``folder``; returns them by subset."""
+    """Write ``episodes``, or one for each subset if that is more, into ``folder``; returns them by subset."""
     written: dict[str, list[PhoneEpisode]] = {subset: [] for subset in SUBSETS}
     rows: dict[str, list[list[dict[str, Any]]]] = {subset: [] for subset in SUBSETS}
     playable = expressible(seed, codes_fit)

@@ -1,6 +1,6 @@
 """Writes AMEX as its archives unpack: ``instruction_anno/``, ``element_anno/`` and ``screenshot/``.
 
-What stands where is read from its authors' ``amex_to_qa.py`` and the project's data card: touch and lift as [x, y] pixels of
+The layout is read from its authors' ``amex_to_qa.py`` and the project's data card: touch and lift as [x, y] pixels of
 ``device_dim``, and an element's ``bbox`` as its corners in the same. The format has no word for opening an app, for a long
 press and for waiting, so episodes of the simulated phone that need one are passed over; the steps of the others are kept.
 """

@@ -1,4 +1,4 @@
-"""AndroidControl as GUIEvalKit's data/process_ac.py leaves it: a JSON list of steps for each episode, beside the screenshots.
+"""AndroidControl as GUIEvalKit's data/process_ac.py leaves it: a JSON list of steps for each episode, next to the screenshots.
 
 After the keys and conversions of github.com/xiaomi-research/guievalkit, data/process_ac.py.
 """

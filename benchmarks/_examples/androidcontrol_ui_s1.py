@@ -21,7 +21,7 @@ RECORDED = "/datasets/AndroidControl/images"
 
 
 def write_test_file(folder: Path, episodes: Sequence[PhoneEpisode]) -> None:
-    """Write the file and ``images/<episode>_<step>.png`` beside it; episodes have their numbers as ids."""
+    """Write the file and ``images/<episode>_<step>.png`` next to it; episodes have their numbers as ids."""
     rows = []
     for episode in episodes:
         acted = episode.steps[:-1]

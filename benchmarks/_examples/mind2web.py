@@ -1,7 +1,7 @@
 """Multimodal-Mind2Web's steps as UGround lists them: ``cross_<subset>_blocks.jsonl`` and ``blocks/<step>/<number>.png``.
 
 After ``sample.py`` and ``make_blocks.py`` in github.com/OSU-NLP-Group/UGround, offline_evaluation/Multimodal-Mind2Web. Boxes
-are [x, y, width, height] in pixels. A phone's screen stands for a page that is one block.
+are [x, y, width, height] in pixels. A phone's screen is used as a page of one block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Builds the documentation site: ``make docs``, or ``python docs/site/build.py``.
 
-The pages and notebooks of ``docs/``, and the pages that :mod:`reference` writes, are put into one folder, from which Zensical
-makes the site. In ``search`` is iframe-worker 1.0.4 (MIT), with which the search works in pages opened from a disk.
+The README as the start page, the pages and notebooks of ``docs/``, and the pages that :mod:`reference` writes are put into one
+folder, from which Zensical makes the site. In ``search`` is iframe-worker 1.0.4 (MIT), with which the search works in pages
+opened from a disk.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def build(out: Path) -> Path:
     """Build the site below ``out``, and return its first page. A broken link or an unknown name in the API ends it."""
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(REPOSITORY / "docs", out / "pages", ignore=shutil.ignore_patterns("site", "__pycache__"))
+    (out / "pages" / "index.md").write_text(start_page(), encoding="utf-8")
     for address, text in pages():
         page = out / "pages" / "reference" / f"{address}.md"
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -34,6 +36,11 @@ def build(out: Path) -> Path:
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", str(out / "mkdocs.yml")]
     subprocess.run(command, cwd=REPOSITORY, check=True)
     return out / "site" / "index.html"
+
+
+def start_page() -> str:
+    """The README, with its links from the folder of the pages."""
+    return (REPOSITORY / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
 
 
 def write_notebook(notebook: Path) -> None:

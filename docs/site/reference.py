@@ -19,6 +19,7 @@ from guieval.cli import COMMANDS, load
 from guieval.cli.data.benchmarks import benchmark_details, environment_details
 from guieval.cli.running.help_config import FREE, in_words, settings
 from guieval.data.sample_sets import get_sample_set, list_sample_sets
+from guieval.journal.schemas import FILES, schema
 from guieval.online.find import environments
 from guieval.registry import adapter_class, benchmark_class, list_benchmarks, model_configs
 
@@ -39,6 +40,10 @@ API = {
 """The pages of the Python API: title and modules."""
 
 
+LONG = ("protocols.md", "models.md", "labels.md", "reproduce.md", "reproduced.md")
+"""Pages of ``docs/`` to look things up in."""
+
+
 def navigation() -> dict[str, list[Any]]:
     """The part of the navigation that :func:`pages` fills."""
     commands = [{name: f"reference/commands/{page_of(name)}.md"} for name in COMMANDS]
@@ -47,12 +52,14 @@ def navigation() -> dict[str, list[Any]]:
     api = [{title: f"reference/api/{name}.md"} for name, (title, _) in API.items()]
     return {
         "Reference": [
+            *LONG,
             {"Commands": ["reference/commands/index.md", *commands]},
             {"Settings": "reference/settings.md"},
             {"Python": ["reference/api/index.md", *api]},
             {"Benchmarks": ["reference/benchmarks/index.md", *data]},
             {"Sample sets": "reference/sample-sets.md"},
             {"Model families": ["reference/families/index.md", *families]},
+            {"Files of a run": "reference/files.md"},
         ]
     }
 
@@ -72,6 +79,7 @@ def pages() -> Iterator[tuple[str, str]]:
     for name in only_environments():
         yield f"benchmarks/{name}", text_page(name, environment_details(environments()[name]))
     yield "sample-sets", sample_set_page()
+    yield "files", file_list()
     yield "families/index", family_list()
     for name in families_of_checkpoints():
         yield f"families/{name}", family_page(name)
@@ -226,6 +234,19 @@ def sample_set_page() -> str:
     return "# Sample sets\n\n`--sample-set NAME` runs or scores exactly these steps.\n\n" + table(
         ("sample set", "data set", "episodes", "steps", "used by"), rows
     )
+
+
+def file_list() -> str:
+    """The published files of a run's folder, each with the fields of its JSON Schema."""
+    parts = [
+        "# Files of a run",
+        "`docs/schemas` has the JSON Schema of each; [Python](../python.md) says how to read them.",
+    ]
+    for file in FILES:
+        described = schema(file)
+        rows = ((f"`{name}`", each.get("description", "")) for name, each in described["properties"].items())
+        parts += [f"## {file}", without_roles(described.get("description", "")), table(("field", "is"), rows)]
+    return "\n\n".join(parts)
 
 
 def families_of_checkpoints() -> list[str]:

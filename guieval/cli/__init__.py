@@ -50,7 +50,7 @@ COMMANDS = {
 }
 """The commands and their modules, with those of the wings, in the order of the help; ``study mix`` is the ``mix`` of a group.
 
-A module holds a function of its own name (another one is named behind a colon), or a Typer application called ``app``; it is
+A module has a function of its own name (another one is named behind a colon), or a Typer application called ``app``; it is
 imported when its command is called, since all of them together take a second.
 """
 
@@ -90,7 +90,7 @@ _NAMES = {
 
 
 class Command(TyperCommand):
-    """A command that refuses an option that is given several times and takes one value, where click takes the last."""
+    """A command that refuses an option that is given several times and takes one value; click takes the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         values, _, order = self.make_parser(ctx).parse_args(args=[*args])
@@ -264,7 +264,7 @@ def program() -> Commands:
 
 
 def _refusal(error: Exception) -> str:
-    """What is wrong with an option, with its value where Typer's own sentence (pydantic's) lacks it."""
+    """What is wrong with an option, with its value if Typer's own sentence (pydantic's) lacks it."""
     from pydantic import ValidationError  # only here, so that help does not wait for it
 
     sentence: str = error.format_message()  # type: ignore[attr-defined]  # see CommandLineError
@@ -322,7 +322,7 @@ def _end_at_once_on_interrupt() -> None:
 
 
 def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
-    """Deliver a Ctrl-C again that arrived inside a finalizer or a weak reference's callback, where Python only prints it.
+    """Deliver a Ctrl-C again that arrived inside a finalizer or a weak reference's callback, in which Python only prints it.
 
     An event loop that a second Ctrl-C left half closed fails once more in its finalizer, which is not printed.
     """

@@ -49,7 +49,7 @@ MetricsFrom: TypeAlias = Annotated[
 ]
 ReadingAdapter: TypeAlias = Annotated[
     str | None,
-    typer.Option("--adapter", help="Family or Python file that reads raw replies (needed where the run's is a file)."),
+    typer.Option("--adapter", help="Family or Python file that reads raw responses (needed if the run's is a file)."),
 ]
 Config: TypeAlias = Annotated[Path | None, path_option("YAML file of settings, or the name of a shipped one.")]
 Override: TypeAlias = Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.min_p=0.05")]

@@ -56,7 +56,7 @@ class Setting(NamedTuple):
 
     @property
     def option(self) -> str:
-        """The name of the option, which is repeated where the field is a list: ``base_urls`` is set by ``base_url``."""
+        """The name of the option, which is repeated if the field is a list: ``base_urls`` is set by ``base_url``."""
         return self.name.removesuffix("s") if self._is(tuple) else self.name
 
     @property
@@ -109,7 +109,7 @@ class Settings(NamedTuple):
         return self.renamed.get(field, self.fields[field].option)
 
     def flag(self, field: str) -> str:
-        """The option of a field, as it is typed; the name itself where it is not a field."""
+        """The option of a field, as it is typed; the name itself if it is not a field."""
         return "--" + (self.option(field) if field in self.fields else field).replace("_", "-")
 
     def refusal(self, error: ValidationError) -> UsageError:

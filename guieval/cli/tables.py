@@ -23,7 +23,7 @@ LEFT_OUT = "A wider terminal shows all, and so does --json."
 
 
 _json_to: ContextVar[TextIO | None] = ContextVar("_json_to", default=None)
-"""Standard output, where everything but JSON goes to standard error."""
+"""Standard output; everything but JSON goes to standard error."""
 
 
 def _asked(json: bool) -> bool:
@@ -41,7 +41,7 @@ JSON: TypeAlias = Annotated[
 
 
 def known_width(*, err: bool = False) -> int | None:
-    """The terminal's width, or the value of COLUMNS; ``None`` where the output goes to a file or another program."""
+    """The terminal's width, or the value of COLUMNS; ``None`` if the output goes to a file or another program."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return int(columns)

@@ -74,7 +74,7 @@ def connect(ray: Any, address: str) -> bool:
 
 
 def gpus_of_one(config: RunConfig) -> int:
-    """GPUs that one worker takes: as many as its server is spread over, none where servers run elsewhere."""
+    """GPUs that one worker takes: as many as its server is spread over, none if servers run elsewhere."""
     if config.server.engine not in GPU_ENGINES:
         return 0
     if config.server.engine == "transformers":

@@ -386,7 +386,7 @@ class _Session:
         deadline = time.monotonic() + STOP_SECONDS
         while self._working and time.monotonic() < deadline:
             self._tick()
-        for member in self._working:  # its shard stays where it cannot be seen
+        for member in self._working:  # its shard stays if it cannot be seen
             self._lose(member, "does not stop")
         self._progress.in_flight = 0
 

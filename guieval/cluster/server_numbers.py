@@ -14,7 +14,7 @@ def over_all(numbers: Iterable[EndpointStats]) -> list[EndpointStats]:
     """One entry for each name, in the order of first mention, from what several clients, or one at several times, saw of it.
 
     Counts and seconds are added. ``seconds_p95`` is the largest of those given, which at least 95 % of all tries together are
-    not above. ``busy`` is ``None`` where there was more than one client, since nobody knows how their times overlap.
+    not above. ``busy`` is ``None`` if there was more than one client, since nobody knows how their times overlap.
     """
     found: dict[str, EndpointStats] = {}
     for each in numbers:

@@ -121,7 +121,7 @@ def _references_score(model: ABCModel) -> Iterator[str]:
 
 
 _CALL_MARK = re.compile(r"\w\(\S|\{")
-"""What a call is known by; a sentence about an action has none, not even where it states a place."""
+"""What a call is known by; a sentence about an action has none, not even if it states a place."""
 
 
 def _pasts(model: ABCModel) -> Iterator[str]:
@@ -163,7 +163,7 @@ def _shown(model: ABCModel, action: act.Action) -> tuple[str, tuple[str, str] | 
 
 
 def _added(text: str, longer: str) -> tuple[str, str]:
-    """What ``longer`` has that ``text`` lacks, and the whole lines in which that stands."""
+    """What ``longer`` has that ``text`` lacks, and the whole lines that contain it."""
     start = _shared(text, longer)
     end = len(longer) - min(_shared(text[::-1], longer[::-1]), len(longer) - start)
     first, last = longer.rfind("\n", 0, start) + 1, longer.find("\n", end)
@@ -220,7 +220,7 @@ THOUGHT = "The switch is at the top.\nI tap it."
 def _fixed_thoughts(model: ABCModel) -> Iterator[str]:
     """A given thought is in an unfinished last turn, and a reply with only the action is parsed.
 
-    Where the prompt requests no thought (a setting, or thinking off), none can be given: :class:`UsageError`.
+    If the prompt requests no thought (a setting, or thinking off), none can be given: :class:`UsageError`.
     """
     for setting in SETTINGS:
         task = example_step(act.Click(point=act.Point(400.0, 600.0)), setting=setting, index=1)
@@ -277,4 +277,4 @@ def _garbage(model: ABCModel) -> Iterator[str]:
                 read = model.parse_response(task, text).action
             except ParseError:
                 continue
-            yield f"{setting}: the reply {text!r} holds no action, but was read as {read!r}"
+            yield f"{setting}: the reply {text!r} has no action, but was read as {read!r}"

@@ -38,7 +38,7 @@ _NUMBER = 12345
 @dataclass(frozen=True)
 class Damage:
     """A file's damaged content. ``keys`` are the names around the damaged value, the innermost last; ``in_row`` says that it
-    lies within one of several rows (or files of one kind), so that the others can be read without it."""
+    is within one of several rows (or files of one kind), so that the others can be read without it."""
 
     file: Path
     what: str
@@ -159,7 +159,7 @@ class _Change:
 
 
 _REMOVED = object()
-"""Stands for a removed value."""
+"""Marks a removed value."""
 
 
 def _to_values(folder: Path, documents: Sequence[_Document], most: int, dice: Random) -> list[Damage]:

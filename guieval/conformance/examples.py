@@ -13,7 +13,7 @@ SIZES: tuple[Size, ...] = ((1080, 2400), (1920, 1080), (330, 210))
 def example_step(
     action: Action, *, setting: Setting = "high", size: Size = SIZES[0], index: int = 0, length: int = 8
 ) -> StepTaskModel:
-    """A synthetic step whose reference is ``action``; a box of 4 % of the screen lies around its point, if it has one."""
+    """A synthetic step whose reference is ``action``; a box of 4 % of the screen is around its point, if it has one."""
     point: Point | None = getattr(action, "point", None)
     boxes = Boxes([Box(point.x - 20, point.y - 20, point.x + 20, point.y + 20)]) if point else Boxes()
     return StepTaskModel(

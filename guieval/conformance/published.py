@@ -1,7 +1,7 @@
 """Responses in the words of a family's makers, with the action each of them means: what ``render`` cannot show.
 
 A round trip proves that a parser reads what its adapter writes, not that either agrees with the makers. Next to an adapter's
-module, ``responses/MODULE.yaml`` holds responses that were written by hand from the makers' prompts, data and code. It is a
+module, ``responses/MODULE.yaml`` has responses that were written by hand from the makers' prompts, data and code. It is a
 list of groups::
 
     - source: github.com/OWNER/REPOSITORY@COMMIT path/to/file.py
@@ -73,7 +73,7 @@ _GROUPS = TypeAdapter(list[PublishedGroup])
 
 
 def published_groups(model: ABCModel) -> list[PublishedGroup]:
-    """The groups of the model's adapter; none where it has no such file."""
+    """The groups of the model's adapter; none if it has no such file."""
     written_in = getattr(sys.modules.get(type(model).__module__), "__file__", None)  # none in a notebook
     if written_in is None:
         return []

@@ -60,7 +60,7 @@ def labelled_action(row: Row, codes: frozenset[int], extras: dict[str, Any]) -> 
 
 
 def _dual_point(row: Row, extras: dict[str, Any]) -> Action:
-    """A tap or, where touch and lift are apart, a swipe."""
+    """A tap or, if touch and lift are apart, a swipe."""
     touch_y, touch_x = row.numbers("result_touch_yx", 2)
     lift_y, lift_x = row.numbers("result_lift_yx", 2)
     point = fraction_point(row, "result_touch_yx")

@@ -43,7 +43,7 @@ class PublishedCount:
     """The size of a part of a benchmark, as published in a paper or in its authors' code.
 
     ``name`` is the authors' name of the part. ``split``, ``subset`` and ``groups`` select its steps (``None`` or empty: all
-    of them). ``types`` counts steps by the unified type of their reference action. ``steps`` or ``episodes`` are ``None`` where
+    of them). ``types`` counts steps by the unified type of their reference action. ``steps`` or ``episodes`` are ``None`` if
     they are not published. ``source`` cites the publication.
     """
 
@@ -200,9 +200,9 @@ class ABCBenchmark(Listing[Episode]):
 
     @classmethod
     def wrong_folder(cls, root: Path, lacks: str) -> UsageError:
-        """The error for a folder of the wrong format; ``lacks`` completes "the folder X holds no ..."."""
+        """The error for a folder of the wrong format; ``lacks`` completes "the folder X has no ..."."""
         return UsageError(
-            f"the folder {str(root)!r} holds no {lacks}; {cls.title} comes from {cls.source}; "
+            f"the folder {str(root)!r} has no {lacks}; {cls.title} comes from {cls.source}; "
             f"to convert a release in another folder, run `guieval data prepare {cls.name} --source RELEASE --out DIR`"
         )
 

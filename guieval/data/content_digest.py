@@ -23,7 +23,7 @@ class Content:
     """``sha256`` is over the chosen steps as JSON: instructions, labels, targets and elements, names and sizes of screenshots.
 
     ``edition`` is of their labels. Both are ``None`` if an episode cannot be loaded; the run raises the error when it reaches
-    that episode. Screenshots themselves are not part of it: the journal holds their digests.
+    that episode. Screenshots themselves are not part of it: the journal has their digests.
     """
 
     types: ReferenceTypes

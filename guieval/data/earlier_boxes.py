@@ -79,7 +79,7 @@ def earlier_json(step: StepTaskModel) -> bytes:
 
 
 def _around_a_point(step: Mapping[str, Any], boxes: Sequence[Any]) -> bool:
-    """Whether each box holds the point of the reference or of an alternative; ``False`` for what is no box or point."""
+    """Whether each box contains the point of the reference or of an alternative; ``False`` for what is no box or point."""
     accepted = [step.get("action"), *(step.get("alternatives") or ())]
     try:
         points = [Point(*map(float, each["point"])) for each in accepted if isinstance(each, dict) and "point" in each]

@@ -61,8 +61,8 @@ PARTS = LabelDigest._fields
 class Edition(BaseModel):
     """The labels of some steps of a data set: a digest of 12 hexadecimal digits for each part of a label.
 
-    ``names`` are the known editions that all these labels are of: several where these steps have the same label in each, none
-    where the labels are of no known edition.
+    ``names`` are the known editions that all these labels are of: several if these steps have the same label in each, none
+    if the labels are of no known edition.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")

@@ -91,7 +91,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def becoming(path: Path) -> Iterator[Path]:
-    """A place for a new file or folder, which takes the name ``path`` when the block ends, and is removed where it fails.
+    """A place for a new file or folder, which takes the name ``path`` when the block ends, and is removed if it fails.
 
     What killed processes left of the same is removed first.
     """

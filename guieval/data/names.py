@@ -1,7 +1,7 @@
 """The one check of names that become paths: each leads to a file in its folder, or is refused; and the order of names.
 
 Names come from listings, archives, annotations, run folders and servers. What no file of another system may be called (``CON``,
-a dot at the end) is allowed, since such a file lies in its folder too.
+a dot at the end) is allowed, since such a file is in its folder too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def parts_inside(name: str) -> tuple[str, ...]:
 def path_inside(folder: Path, name: str) -> Path:
     """The path of ``name`` in a folder, without links.
 
-    Raises ``ValueError`` as :func:`parts_inside`, also for a link that lies in the folder and leads out of it.
+    Raises ``ValueError`` as :func:`parts_inside`, also for a link in the folder that leads out of it.
     """
     parts = parts_inside(name)
     try:

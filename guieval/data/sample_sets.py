@@ -63,7 +63,7 @@ class Unnamed(BaseModel):
 class SampleSet(BaseModel):
     """The steps that count, with their name and publication.
 
-    ``episodes`` and ``steps`` are the numbers that count. ``types`` counts steps by the unified type of their reference, where
+    ``episodes`` and ``steps`` are the numbers that count. ``types`` counts steps by the unified type of their reference, if
     published.
     """
 
@@ -289,7 +289,7 @@ class _NamedEpisodes:
 
     @cached_property
     def _reduced(self) -> bool:
-        """Whether the data holds only the steps that count, renumbered, as UI-R1's file does."""
+        """Whether the data has only the steps that count, renumbered, as UI-R1's file does."""
         if self._set.finish or self._set.only or not self._set.without:
             return False
         return all(ref.length == len(self._set.counted(name)) for name, ref in self._by_id.items())

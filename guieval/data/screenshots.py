@@ -109,7 +109,7 @@ class Screenshot:
     """A picture as it is sent: the bytes of an image file with their format and (width, height) in pixels.
 
     ``path`` is the absolute path, links resolved, of the file with exactly these bytes, if there is one. ``original`` is the
-    digest of the file that it was read from, also where other bytes are sent.
+    digest of the file that it was read from, also if other bytes are sent.
     """
 
     data: bytes
@@ -406,7 +406,7 @@ def _orientation(image: ImageFile, *, late: bool) -> int:
 
 
 def _has_late_metadata(stream: BinaryIO) -> bool:
-    """Whether a PNG has EXIF data or XMP after its image data, where opening it does not look."""
+    """Whether a PNG has EXIF data or XMP after its image data, which opening it does not read."""
     stream.seek(8)
     data_seen = False
     for _ in range(_MOST_CHUNKS):

@@ -110,7 +110,7 @@ def select(benchmark: Listing[Any], choice: Choice, unusable: Mapping[EpisodeKey
 
 
 def edition_of(benchmark: ABCBenchmark, selection: Selection, sample_set: SampleSet) -> Edition:
-    """The edition of a set's labels: the one whose digest the set holds, or what can be said of the single steps."""
+    """The edition of a set's labels: the one whose digest is in the set, or what can be said of the single steps."""
     labels: dict[StepKey, LabelDigest] = {}
     dataset = sample_set.datasets[0]
     for ref in selection.refs:
@@ -180,7 +180,7 @@ def narrow(
     kept = [ref for ref in refs if ref.key in chosen and all(condition(ref) for condition in conditions)]
     if not kept:
         among = " that the file lists" if choice.episodes is not None else ""
-        raise UsageError(f"{where} holds no episode{among} of {' and '.join(words)}{_elsewhere(refs, choice)}")
+        raise UsageError(f"{where} has no episode{among} of {' and '.join(words)}{_elsewhere(refs, choice)}")
     if readable is not None:
         kept = list(filter(readable, kept))
         _check_some(kept, where, damaged)
@@ -206,7 +206,7 @@ def _drawn(kept: list[EpisodeRef], choice: Choice, title: list[str]) -> tuple[li
 
 def _check_listed(refs: Sequence[EpisodeRef], where: str) -> None:
     if not refs:
-        raise UsageError(f"{where} holds no episode")
+        raise UsageError(f"{where} has no episode")
     seen: set[EpisodeKey] = set()
     for ref in refs:
         if ref.key in seen or ref.length < 1:

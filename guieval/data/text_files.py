@@ -27,7 +27,7 @@ MOST_UNPACKED = 512 << 20
 
 
 def repeated_key(text: bytes, value: Any) -> str | None:
-    """A key that an object in a JSON ``text`` holds twice, of which readers keep the last one; ``value`` is what they read.
+    """A key that an object in a JSON ``text`` has twice, of which readers keep the last one; ``value`` is what they read.
 
     The number of keys is compared first, for reading again takes several times as long as reading.
     """

@@ -1,7 +1,7 @@
 """Engines answer requests: an HTTP server (``openai``), a Python agent (``local``) or an earlier run (``replay``).
 
-Their contract is :class:`guieval.models.Engine`. This module holds what they share with the runner: the ids of requests, which
-identify the step in a server's log, a mock server and a replay. The engines themselves are imported where they are used,
+Their contract is :class:`guieval.models.Engine`. This module has what they share with the runner: the ids of requests, which
+identify the step in a server's log, a mock server and a replay. The engines themselves are imported when they are used,
 because each needs its own packages.
 """
 
@@ -65,7 +65,7 @@ class EndpointStats:
 
     @staticmethod
     def counts(*of: object) -> dict[str, Any]:
-        """What is added where several clients, or one at several times, saw a server: the sums over them, by field."""
+        """What is added if several clients, or one at several times, saw a server: the sums over them, by field."""
         added = ("in_flight", "answered", "failed", "seconds", "requests", "retries", "prompt_tokens", "completion_tokens")
         return {name: sum(getattr(each, name) for each in of) for name in added}
 

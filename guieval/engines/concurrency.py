@@ -1,7 +1,7 @@
-"""How many requests are in flight: the one limit of a run (:class:`Slots`), and the search for one where none is given.
+"""How many requests are in flight: the one limit of a run (:class:`Slots`), and the search for one if none is given.
 
 For an unknown server, :class:`AdaptiveConcurrency` keeps as many in flight as still increase the answers per second. It
-doubles the number until the rate of answers stops rising, and holds it there; from time to time it tries a little more and a
+doubles the number until the rate of answers stops rising, and keeps it there; from time to time it tries a little more and a
 little less, because servers and prompts change. When the server is overloaded (status 429 or 503, no answer in time), the
 number is reduced at once, as in TCP (multiplicative decrease). Rates are noisy, since answers differ in duration, so a clear
 difference counts after one round of answers, a small one only after four.

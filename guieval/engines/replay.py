@@ -64,7 +64,7 @@ class ReplayEngine:
             raise EngineError(f"step {key} has {len(record.samples)} samples in the journal, so sample {index} is not in it")
         sample = record.samples[index]
         if sample.raw_response is None:
-            raise EngineError(f"step {key} holds no answer in the journal {str(self._path)!r}")
+            raise EngineError(f"step {key} has no response in the journal {str(self._path)!r}")
         return recorded_response(sample)
 
     async def close(self) -> None:

@@ -20,7 +20,7 @@ _COMPLETION = ("completion_tokens", "output_tokens")
 _CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 """Anthropic's counts of prompt tokens that are not part of ``input_tokens``."""
 _MADE = ("candidatesTokenCount", "thoughtsTokenCount")
-"""Gemini's counts of the answer and of its thoughts, which are paid as well; either is missing where it is zero."""
+"""Gemini's counts of the answer and of its thoughts, which are paid as well; either is missing if it is zero."""
 _FIELDS = ("usage", "usageMetadata")
 _END = 1 << 20
 """Bytes at either end of a body in which a report is looked for; the last few are read, as each may be large."""
@@ -29,7 +29,7 @@ _FIELD = re.compile(r'"(?:usage|usageMetadata)"\s*:\s*(?=\{)')  # within a text 
 
 
 def usage_of(report: Any) -> Usage | None:
-    """The usage in a report of any of these services; ``None`` where there is no report."""
+    """The usage in a report of any of these services; ``None`` if there is no report."""
     if not isinstance(report, dict):
         return None
     prompt = [report[name] for name in _PROMPT if name in report][:1]
@@ -62,6 +62,6 @@ def _reports(text: str) -> Iterable[Any]:
 
 
 def _total(counts: list[Any]) -> int | None:
-    """The sum of token counts; ``None`` where one of them is unknown or impossible, so that it cannot lower a cost."""
+    """The sum of token counts; ``None`` if one of them is unknown or impossible, so that it cannot lower a cost."""
     known = [Usage(prompt_tokens=count).prompt_tokens for count in counts]
     return None if not known or None in known else sum(count for count in known if count is not None)

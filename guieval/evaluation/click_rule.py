@@ -2,7 +2,7 @@
 
 Everything is compared in screen fractions (thousandths / 1000, each axis by its own side), in the order of operations the
 published scorers use, so that borders fall on the same side as theirs. Borders are inclusive unless a rule sets otherwise.
-A point within :data:`guieval.actions.BORDER` of a border lies on it, and distances measured in pixels are compared to a
+A point within :data:`guieval.actions.BORDER` of a border is on it, and distances measured in pixels are compared to a
 millionth of a pixel, because neither fractions nor thousandths can hold every whole pixel exactly.
 """
 
@@ -61,7 +61,7 @@ class ClickRule:
     ``strict`` leaves a box's own border out. ``far_edge`` is taken off the right and lower edge before anything, in pixels of
     the screenshot (VLMEvalKit). With ``polygon`` a step that has one (:func:`guieval.evaluation.rules.polygon_of`) is judged by
     it, border included, and its boxes do not count. With ``first_corners`` the box from (x1, y1) to (x1 + x2, y1 + y2)
-    stands for a polygon whose first two corners are (x1, y1) and (x2, y2) (MAI-UI).
+    replaces a polygon whose first two corners are (x1, y1) and (x2, y2) (MAI-UI).
 
     Distance. ``fallback`` is the distance to the reference point that is accepted regardless of the boxes; ``None`` accepts
     none, ``fallback_strict`` asks for less than it. ``measure`` is its unit: ``fraction``, the screen, each
@@ -69,12 +69,12 @@ class ClickRule:
     (width, height); ``pixels`` of the step's screenshot; ``longest-side``, the longer side of the screenshot; ``diagonal``, its
     diagonal. The last four are circles.
 
-    Points. ``whole_pixels`` cuts the predicted point first to whole pixels of the screenshot, or of the ``canvas`` where
+    Points. ``whole_pixels`` cuts the predicted point first to whole pixels of the screenshot, or of the ``canvas`` if
     distances are measured on one. ``zero_is_missing``: a predicted coordinate of 0 misses. ``reference="origin"`` compares
     with the upper left corner of the screen in place of the labelled point (CoAT's scorer at 9ab1a9f). With ``by_node`` the
-    predicted point stands for the smallest box it lies in (itself where it lies in none), enlarged likewise: it hits when
-    that holds the reference point, or when its intersection over union with an enlarged box that holds the reference point is
-    above 0.5; ``which`` does not matter then (CoAT).
+    predicted point is replaced by the smallest box it is in (itself if it is in none), enlarged likewise: it hits when
+    that contains the reference point, or when its intersection over union with an enlarged box that contains the reference
+    point is above 0.5; ``which`` does not matter then (CoAT).
     """
 
     inside: Inside
@@ -100,8 +100,8 @@ class ClickRule:
     ) -> NDArray[np.float64]:
         """The boxes a point may be in: columns of a (4, k) array x1, y1, x2, y2, in screen fractions, their borders within.
 
-        ``predicted`` matters only where boxes are chosen by it; without it all of them are returned. ``screen`` is the
-        screenshot's width and height in pixels. Raises ``ValueError`` where the rule counts in pixels and it is not given.
+        ``predicted`` matters only if boxes are chosen by it; without it all of them are returned. ``screen`` is the
+        screenshot's width and height in pixels. Raises ``ValueError`` if the rule counts in pixels and it is not given.
         """
         if self.reference == "origin":
             reference = _ORIGIN
@@ -182,7 +182,7 @@ class ClickRule:
     def reach(self, screen: Size | None) -> tuple[float, float, float]:
         """The factors for a difference in screen fractions on each axis, and the distance accepted then (<=).
 
-        There must be a fallback. Raises ``ValueError`` where the rule counts in pixels and ``screen`` is not given.
+        There must be a fallback. Raises ``ValueError`` if the rule counts in pixels and ``screen`` is not given.
         """
         assert self.fallback is not None
         if self.measure == "fraction":
@@ -205,7 +205,7 @@ class ClickRule:
         """Compare two points; ``distance`` is in thousandths of the screen, between the points as they were given.
 
         ``targets`` and ``elements`` are the step's. A ``polygon`` replaces them. ``screen`` is the screenshot's width and
-        height in pixels. Raises ``ValueError`` where the rule counts in pixels and it is not given.
+        height in pixels. Raises ``ValueError`` if the rule counts in pixels and it is not given.
         """
         dx, dy = predicted.x - reference.x, predicted.y - reference.y
         distance = math.sqrt(dx * dx + dy * dy)
@@ -258,7 +258,7 @@ class ClickRule:
         return "the step has no target box" if targets_only else "the step has neither targets nor elements"
 
     def _node_hits(self, boxes: Boxes, reference: Point, predicted: Point, screen: Size | None) -> bool:
-        """Whether the element pointed at, enlarged, holds the reference or is nearly a box that does."""
+        """Whether the element pointed at, enlarged, contains the reference or is nearly a box that does."""
         x, y = predicted.x / 1000.0, predicted.y / 1000.0
         at_x, at_y = reference.x / 1000.0, reference.y / 1000.0
         corners = self._corners(boxes, screen)
@@ -340,7 +340,7 @@ def _from_first_corners(polygon: Polygon) -> Polygon:
 
 
 def in_polygon(polygon: Polygon, x: float, y: float) -> bool:
-    """Whether a point lies in a polygon (even-odd rule) or on its border."""
+    """Whether a point is in a polygon (even-odd rule) or on its border."""
     inside = False
     x1, y1 = polygon[-1]
     for x2, y2 in polygon:
@@ -386,13 +386,13 @@ def _known(screen: Size | None) -> Size:
 
 
 def _cut(point: Point, screen: tuple[float, float]) -> Point:
-    """The point at the whole pixel that it lies in, made from it as loaders make points."""
+    """The point at the whole pixel that it is in, made from it as loaders make points."""
     x, y = ((along * side / 1000.0 + _PIXEL_BORDER) // 1.0 * 1000.0 / side for along, side in zip(point, screen, strict=True))
     return Point(x, y)
 
 
 def _any_contains(corners: NDArray[np.float64], x: float, y: float) -> bool:
-    """Whether the point lies in one of the columns that :meth:`ClickRule.accepted` gave."""
+    """Whether the point is in one of the columns that :meth:`ClickRule.accepted` gave."""
     if corners.shape[1] <= _FEW:
         return any(x1 <= x <= x2 and y1 <= y <= y2 for x1, y1, x2, y2 in corners.T.tolist())
     return bool(np.count_nonzero(contain(corners, x, y)))
@@ -408,7 +408,7 @@ def _smallest(corners: NDArray[np.float64], x: float, y: float, outward: NDArray
 
 
 def overlap(one: Sequence[float], other: Sequence[float]) -> float:
-    """Intersection over union of two boxes (x1, y1, x2, y2) in any unit; 0 where both are empty."""
+    """Intersection over union of two boxes (x1, y1, x2, y2) in any unit; 0 if both are empty."""
     x1, y1, x2, y2 = other
     left, top, right, bottom = one
     common = max(min(right, x2) - max(left, x1), 0.0) * max(min(bottom, y2) - max(top, y1), 0.0)

@@ -20,14 +20,14 @@ class ActionEvaluator:
         self.protocol = get_protocol(protocol) if isinstance(protocol, str) else protocol
 
     def evaluate(self, task: StepTaskModel, action: Action | None) -> StepOutcome:
-        """Judge ``action`` as the answer to ``task``; ``None`` stands for a reply that held no action.
+        """Judge ``action`` as the answer to ``task``; ``None`` is a response that had no action.
 
-        Where the step accepts several actions the best judgement counts: an exact match before a type match before none,
+        If the step accepts several actions, the best judgement counts: an exact match before a type match before none,
         and among equals the one nearest to its target. An :class:`Unsupported` action is compared with the accepted ones that
-        are outside the unified space too; where there is none, its verdict is ``unsupported``, unless its type is known.
+        are outside the unified space too; if there is none, its verdict is ``unsupported``, unless its type is known.
         """
         if action is None:
-            return StepOutcome(verdict="unparseable", reason="the reply holds no action")
+            return StepOutcome(verdict="unparseable", reason="the response has no action")
         comparable = any(isinstance(accepted, Unsupported) for accepted in (task.action, *task.alternatives))
         if isinstance(action, Unsupported) and action.known is None and not comparable:
             return StepOutcome(

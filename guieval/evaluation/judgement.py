@@ -16,5 +16,5 @@ class Judgement(NamedTuple):
 
 
 def short(text: str, limit: int = 60) -> str:
-    """The text in quotes, cut where it is long, for a reason."""
+    """The text in quotes, cut if it is long, for a reason."""
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")

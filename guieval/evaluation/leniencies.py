@@ -56,13 +56,13 @@ class WaitIsStop(_Always):
 
     pairs = frozenset({("WAIT", "WAIT"), ("WAIT", "STOP"), ("STOP", "WAIT"), ("STOP", "STOP")})
     words = "wait and stop are one type and match whatever else they say"
-    reason = "{predicted} where {reference} is labelled: one type here"
+    reason = "{predicted} if {reference} is labelled: one type here"
 
 
 @dataclass(frozen=True)
 class LongPressIsClick:
     """A long press is a click: the labelled one (AgentCPM-GUI's data preparation makes taps of them), any (``both``), or a
-    predicted one where a click is labelled (``prediction``; Mobi-Bench).
+    predicted one if a click is labelled (``prediction``; Mobi-Bench).
 
     With ``label`` alone a predicted long press never matches a step on which one was labelled.
     """
@@ -107,7 +107,7 @@ class NeverNamed(_Listed):
 
 @dataclass(frozen=True)
 class AnyLongPress(_Always):
-    """Where a long press is labelled any long press is exact, wherever it is (GUI-R1, verl/utils/reward_score/r1gui.py)."""
+    """If a long press is labelled, any long press is exact, wherever it is (GUI-R1, verl/utils/reward_score/r1gui.py)."""
 
     pairs = frozenset({("LONG_PRESS", "LONG_PRESS")})
     words = "any long press matches a labelled one, wherever it is"
@@ -116,7 +116,7 @@ class AnyLongPress(_Always):
 
 @dataclass(frozen=True)
 class AnyPointedAction(_Listed):
-    """Where a click or long press is labelled, any action whose point hits is exact, though its type stays a mismatch.
+    """If a click or long press is labelled, any action whose point hits is exact, though its type stays a mismatch.
 
     GUI-R1's evaluation (guir1/eval/eval_omni.py) looks at the predicted coordinate alone.
     """
@@ -136,7 +136,7 @@ class AnyPointedAction(_Listed):
 
 @dataclass(frozen=True)
 class AnyWrittenAction(_Listed):
-    """Where a text or an app is labelled, typing or opening what agrees with it is exact, though its type stays a mismatch.
+    """If a text or an app is labelled, typing or opening what agrees with it is exact, though its type stays a mismatch.
 
     GUI-R1's evaluation (guir1/eval/eval_omni.py) looks at the predicted text alone.
     """
@@ -145,7 +145,7 @@ class AnyWrittenAction(_Listed):
     words = "where a text or an app is labelled, either one that agrees is exact, though it is not a type match"
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
-        """Exact without a type match where the texts agree by the rule of the labelled type."""
+        """Exact without a type match if the texts agree by the rule of the labelled type."""
         rule = rules.text if isinstance(reference, act.Type) else rules.app_text
         return _other_type(rule.judge(_written(reference), _written(predicted)), reference, predicted)
 
@@ -157,14 +157,14 @@ def _written(action: act.Action) -> str:
 
 @dataclass(frozen=True)
 class ClickForType(_Always):
-    """A click where typing is labelled, or the reverse, matches in type and exactly, wherever and whatever it is.
+    """A click if typing is labelled, or the reverse, matches in type and exactly, wherever and whatever it is.
 
     MagicGUI, utils/eval/utils/evaluator_honor.py.
     """
 
     pairs = frozenset({("CLICK", "TYPE"), ("TYPE", "CLICK")})
     words = "any click matches where typing is labelled, and any typed text where a click is"
-    reason = "{predicted} counts where {reference} is labelled"
+    reason = "{predicted} counts if {reference} is labelled"
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class DeviceActions(_Listed):
 
     A double click, right click or hover has to hit ``extras["unsupported_boxes"]`` by the click rule; so has the start of a
     drag, and its end ``extras["drag_end_boxes"]``. ``distance`` is the larger one of a drag's two. OpenCUA,
-    evaluation/agentnetbench/eval.py, where ``press`` and ``hotkey`` are two types; here they are one.
+    evaluation/agentnetbench/eval.py, in which ``press`` and ``hotkey`` are two types; here they are one.
     """
 
     pairs = frozenset({("UNSUPPORTED", "UNSUPPORTED")})
@@ -246,8 +246,8 @@ class DeviceActions(_Listed):
 class NodeText(_Listed):
     """Clicking an element may stand for opening the app, or going back, that its text names, and the reverse.
 
-    The element is the smallest of the step's that holds the clicked point; its text is the one at the same place in
-    ``task.extras["box_texts"]``. UGround, offline_evaluation/AndroidControl/eval.py; where a click is labelled and an app is
+    The element is the smallest of the step's that contains the clicked point; its text is the one at the same place in
+    ``task.extras["box_texts"]``. UGround, offline_evaluation/AndroidControl/eval.py; if a click is labelled and an app is
     opened, that code asks the label for an app name it does not have, so any text does; here the opened app's name is asked
     for, as it is meant.
     """
@@ -259,7 +259,7 @@ class NodeText(_Listed):
     )
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
-        """Exact where the text of the clicked element holds the app's name, or "back" for BACK, in any case."""
+        """Exact if the text of the clicked element contains the app's name, or "back" for BACK, in any case."""
         click, other = (reference, predicted) if isinstance(reference, act.Click) else (predicted, reference)
         assert isinstance(click, act.Click)
         if isinstance(other, act.Open):
@@ -287,7 +287,7 @@ class PromptDirection(_Listed):
     """A scroll in the direction that the step's own prompt names, "Scroll up" or "Scroll down", is exact too.
 
     OS-Genesis, evaluation/android_control/ac_eval.py, whose directions are AndroidControl's: those of the content, so the
-    finger moves the other way. The prompt is the goal and, where the setting is low, the step's instruction; case matters.
+    finger moves the other way. The prompt is the goal and, if the setting is low, the step's instruction; case matters.
     """
 
     pairs = frozenset({("SCROLL", "SCROLL")})

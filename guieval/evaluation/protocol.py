@@ -37,8 +37,8 @@ before it (UI-S1; in GUIEvalKit a gap in the step numbers, of which its code doe
 class FailurePolicy:
     """How a source counts steps that are neither right nor wrong.
 
-    ``unparseable``: the reply holds no action. ``unsupported``: it holds one outside the unified space. ``missing``: no answer,
-    because the request failed or was never made. ``outside``: the prediction lies outside the action space of the benchmark or
+    ``unparseable``: the response has no action. ``unsupported``: it has one outside the unified space. ``missing``: no answer,
+    because the request failed or was never made. ``outside``: the prediction is outside the action space of the benchmark or
     of the model (GUIEvalKit's unified actions, paper 3.3.1; labels do not matter); the others are checked first.
     """
 
@@ -69,8 +69,8 @@ class Metric:
     """One number that a source leads with, under the source's name for it, as the source computes it.
 
     ``over`` are the reference action types it counts (``None``: all) and ``without`` those it does not. ``keys`` are the
-    labels of ``task.groups`` by which cells are formed, where ``average`` is over cells; ``subset`` is the episode's, where no
-    label of that name is given. ``failure`` stands in place of the protocol's own policy.
+    labels of ``task.groups`` by which cells are formed, if ``average`` is over cells; ``subset`` is the episode's, if no
+    label of that name is given. ``failure`` replaces the protocol's own policy.
     """
 
     name: str
@@ -151,10 +151,10 @@ SHARED = (EXACT_MATCH, TYPE_MATCH, SUCCESS_RATE, PROGRESS, WEIGHTED_PROGRESS)
 class Protocol:
     """How one published evaluation judges a step, and which metrics it reports.
 
-    ``rules`` holds unless ``variants`` names others for the step's ``dataset``. ``datasets`` are those it was written for
+    ``rules`` apply unless ``variants`` names others for the step's ``dataset``. ``datasets`` are those it was written for
     (``None``: any). ``sample_sets`` names, by data set, the steps that its published numbers count. ``failure`` and ``metrics``
-    change no verdict. ``notes`` state in whole sentences what the source is lenient or strict about, where it has defects, and
-    what of it lies outside a judgement of unified actions (e.g. how it misreads numbers). ``mends`` is the protocol of which
+    change no verdict. ``notes`` state in whole sentences what the source is lenient or strict about, which defects it has, and
+    what of it is outside a judgement of unified actions (e.g. how it misreads numbers). ``mends`` is the protocol of which
     this one is the intended version, the other keeping the source's defects. ``version`` grows when a row is corrected.
     """
 

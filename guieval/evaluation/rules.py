@@ -36,8 +36,8 @@ class ScrollRule:
 
     ``direction``: the finger's directions are equal. ``axis``: both are vertical or both horizontal. ``type-only``: any scroll
     agrees. ``ui-s1-reward``: the word in ``task.extras["direction_label"]``, else the reference's own direction, with up and
-    down swapped, equals the predicted finger direction. The last is UI-S1's training matcher as released: right where the
-    label states the content's direction, upside down where there is no label. It is kept so that its numbers can be reproduced.
+    down swapped, equals the predicted finger direction. The last is UI-S1's training matcher as released: right if the
+    label states the content's direction, upside down if there is no label. It is kept so that its numbers can be reproduced.
     """
 
     compare: ScrollComparison = "direction"
@@ -82,7 +82,7 @@ class OpenRule:
     """Whether an app was opened: by its name, compared by ``text`` (``None``: by the step rules' text rule).
 
     With ``icon``, a click on a step that has targets or elements (the app's icons) also opens it when it hits by that rule,
-    whose reference point is then the centre of the first of them; such a click matches in type even where it misses.
+    whose reference point is then the centre of the first of them; such a click matches in type even if it misses.
     """
 
     icon: ClickRule | None = None
@@ -209,7 +209,7 @@ class StepRules:
         return Judgement(not self.button_types, False, None, None, f"pressed {given.button}, reference {expected.button}")
 
     def _judge_type(self, expected: act.Action, given: act.Unsupported) -> Judgement:
-        """Judge an action of which only the type is known: it is exact only where these rules look at nothing else."""
+        """Judge an action of which only the type is known: it is exact only if these rules look at nothing else."""
         if given.known != expected.type:
             return Judgement(False, False, None, None, f"{given.known}, reference {expected.type}")
         alone = {
@@ -236,7 +236,7 @@ class StepRules:
     def deciding(self, reference: act.AnyType, predicted: act.AnyType) -> Hashable:
         """The part of these rules that decides between actions of two types.
 
-        Where the deciding parts of two step rules are equal, their judgements are equal for every such pair on every step.
+        If the deciding parts of two step rules are equal, their judgements are equal for every such pair on every step.
         """
         parts = tuple(self._deciding(reference, given) for given in self.readings(predicted))
         return parts if len(parts) == 1 else (self.tap_limit, parts)

@@ -36,8 +36,8 @@ class TextRule:
     lower-cased and stripped. ``label-lowered``: without [ and ], and of the two the label alone lower-cased
     (AndroidControl-Curated).
 
-    ``containment``: either holds the other; an empty text is contained in every text, so it always matches, as under every
-    published containment rule. ``similarity``: it reaches ``threshold``, where it is 1 - Levenshtein distance / the longer
+    ``containment``: either contains the other; an empty text is contained in every text, so it always matches, as under every
+    published containment rule. ``similarity``: it reaches ``threshold``; it is 1 - Levenshtein distance / the longer
     length, or with ``similarity="indel"`` 1 - the number of insertions and deletions / both lengths together (what
     python-Levenshtein calls ratio); two empty texts are equal. ``token-f1``: the F1 of the lower-cased tokens between white
     space, taken as a ``set`` or a ``multiset``, reaches ``threshold``; no token in common is 0, so two empty texts differ.
@@ -46,7 +46,7 @@ class TextRule:
 
     To reach a threshold is to be at least that, or with ``above`` more than that. ``span`` is the text that the F1 is computed
     on: the ``whole`` text; the written ``action`` "TYPE [text]", whose first token always agrees, or only the ``second-token``
-    of that (OS-Atlas on GUI-Odyssey and on AndroidControl). With ``part_of_word`` two texts of one token each have F1 1 where
+    of that (OS-Atlas on GUI-Odyssey and on AndroidControl). With ``part_of_word`` two texts of one token each have F1 1 if
     one is part of the other (GUI-R1).
 
     Whatever the rule, a text that one of the step's patterns matches from its first to its last character agrees
@@ -111,7 +111,7 @@ class TextRule:
         if self.compare == "same-words":
             return "the text has the same words"
         if self.compare.startswith("containment") and (given in expected or expected in given):
-            return "the text is part of the reference" if given in expected else "the text holds the reference"
+            return "the text is part of the reference" if given in expected else "the text contains the reference"
         reached = f"{'more than' if self.above else 'at least'} {self.threshold:g}"
         return f"the text is {reached} similar" if "similarity" in self.compare else f"the words' F1 is {reached}"
 

@@ -41,7 +41,7 @@ class _Part(BaseModel):
 
 
 class ImageSource(_Part):
-    """A picture beside the file."""
+    """A picture next to the file."""
 
     media_type: Literal["image/png", "image/jpeg"]
     path: str
@@ -146,12 +146,12 @@ class RecordedRun(_Part):
 
 
 def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
-    """Write a file for each trajectory that was begun, and with ``images`` its screenshots beside it.
+    """Write a file for each trajectory that was begun, and with ``images`` its screenshots next to it.
 
     Raises :class:`UsageError` for a run that is not online.
     """
     if not isinstance(run.run, OpenedOnlineRun):
-        raise UsageError(f"ATIF holds trajectories of online runs, and {str(run.source)!r} is in mode {run.manifest.mode.name}")
+        raise UsageError(f"ATIF has trajectories of online runs, and {str(run.source)!r} is in mode {run.manifest.mode.name}")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for place, each, record in _with_records(read_online(run.run.directory)):

@@ -53,12 +53,12 @@ def make_run(source: Path, out: Path) -> ReadTrajectories:
     """
     files = sorted(source.glob(f"*{ENDING}")) if source.is_dir() else [source]
     if not files:
-        raise UsageError(f"the folder {str(source)!r} holds no trajectories: expected files *{ENDING}")
+        raise UsageError(f"the folder {str(source)!r} has no trajectories: expected files *{ENDING}")
     if out.exists():
         raise UsageError(f"the directory {str(out)!r} exists; give another --out")
     read = sorted(map(_read, files), key=lambda each: each.order)
     if len(runs := sorted({each.document.session_id for each in read})) > 1:
-        raise UsageError(f"{str(source)!r} holds trajectories of several runs ({', '.join(runs)}): put each run into a folder")
+        raise UsageError(f"{str(source)!r} has trajectories of several runs ({', '.join(runs)}): put each run into a folder")
     for (one, _, first), (other, _, second) in pairwise(read):
         if (first.key, first.repetition) == (second.key, second.repetition):
             raise UsageError(f"{one.name!r} and {other.name!r} hold the same repetition of the task {first.key}")

@@ -1,6 +1,6 @@
 """Every Eval Ever 0.3.0: a JSON file of the metrics, and a JSON line for every answered step or repetition of a task.
 
-The layout is that of the project's data store: ``data/BENCHMARK/DEVELOPER/MODEL/UUID.json``, with the answers beside it in
+The layout is that of the project's data store: ``data/BENCHMARK/DEVELOPER/MODEL/UUID.json``, with the responses next to it in
 ``UUID_samples.jsonl``. Screenshots are only named.
 """
 

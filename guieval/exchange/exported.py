@@ -65,7 +65,7 @@ class Exported:
 
     @property
     def source(self) -> Path:
-        """The directory of the run on this machine, which also holds its screenshots."""
+        """The directory of the run on this machine, which also has its screenshots."""
         return self.original or self.run.directory
 
     @property
@@ -90,7 +90,7 @@ class Exported:
 
     @property
     def headline(self) -> ExportedMetric:
-        """The metric that stands for the run: exact match, online the success rate."""
+        """The metric that represents the run: exact match, online the success rate."""
         return self.metrics[0]
 
     @cached_property

@@ -152,7 +152,7 @@ def import_predictions(
     """Make a run directory ``out`` of another evaluation's file or folder; the arguments are options of `guieval data import`.
 
     ``format`` names how the source is written (default: what it looks like); ``map`` says instead which field of a file is
-    what. A file that holds its steps counts these, unless ``data`` is the folder of a benchmark (``bench``), all of whose
+    what. A file that has its steps counts these, unless ``data`` is the folder of a benchmark (``bench``), all of whose
     steps then count, or those of ``sample_set``, ``split``, ``subset`` and ``episodes``; with ``answered_only`` only those that
     the file answers. ``model`` (or ``adapter``, a family) reads the raw responses in the file, ``name`` is what tables call the
     model that gave them. ``bench_options`` are of the benchmark's loader and ``options`` of the adapter, which the command has
@@ -222,7 +222,7 @@ def _of_steps(given: _GivenFile, read: Predictions) -> _ImportedRun:
         rows = _with_responses(given.file, rows, read.format)
         notes.append(f"the raw responses are read by {given.reader.config.name}")
     elif any(row.response is not None for row in rows):
-        raise UsageError(f"{str(given.file)!r} holds raw responses; add --model, the checkpoint that wrote them")
+        raise UsageError(f"{str(given.file)!r} has raw responses; add --model, the checkpoint that wrote them")
     kind = benchmarks().get(benchmark)
     relabelled = read.format in FORMATS and get_format(read.format).relabelled
     if relabelled or (given.opened is None and (kind is None or kind.needs_data)):
@@ -264,10 +264,10 @@ def _format(file: Path, format: str | None, *, owned: bool) -> str:
 def _benchmark_of(file: Path, read: Predictions, bench: str | None) -> str:
     names = read.benchmarks
     if not read.rows:
-        raise UsageError(f"{str(file)!r} holds no answer that can be scored")
+        raise UsageError(f"{str(file)!r} has no response that can be scored")
     if not names and bench is None:
         raise UsageError(
-            f"{str(file)!r} of format {read.format!r} names no benchmark and holds no labels: add --bench and --data, the "
+            f"{str(file)!r} of format {read.format!r} names no benchmark and has no labels: add --bench and --data, the "
             "benchmark that has them (--bench episodes reads a file of your own)"
         )
     names = names or (bench or "",)
@@ -287,7 +287,7 @@ def _with_responses(file: Path, rows: Sequence[Predicted], format: str) -> list[
     """The rows with their raw response in place of the action; one without a response keeps what the file says of it."""
     if not any(row.raw is not None or row.response is not None for row in rows):
         raise UsageError(
-            f"--model and --adapter read raw responses, and {str(file)!r} of format {format!r} holds none; leave them out"
+            f"--model and --adapter read raw responses, and {str(file)!r} of format {format!r} has none; leave them out"
         )
     return [row if row.raw is None else replace(row, action=None, response=row.raw) for row in rows]
 
@@ -453,7 +453,7 @@ def _of_folder(
     if chosen == OSWORLD:
         found = list(osworld_tasks(source))
         if not found:
-            raise UsageError(f"{str(source)!r} holds no task: expected <domain>/<task>/result.txt or traj.jsonl")
+            raise UsageError(f"{str(source)!r} has no task: expected <domain>/<task>/result.txt or traj.jsonl")
         tasks, keys = [each.task for each in found], [each.task.task.episode_key for each in found]
         about = about.model_copy(update={"notes": ["the most steps of a task are taken to be the most that any of them took"]})
         run = _tasks_run(name or found[0].place.parent.parent.name, tasks, keys, about)
@@ -494,7 +494,7 @@ def _tasks_run(model: str, tasks: Sequence[PredictedTask], keys: Sequence[Episod
 
     names = {key.benchmark for key in keys}
     if len(names) > 1:
-        raise UsageError(f"the file holds outcomes of several environments ({', '.join(sorted(names))}); keep the rows of one")
+        raise UsageError(f"the file has outcomes of several environments ({', '.join(sorted(names))}); keep the rows of one")
     text = f"the {len(keys):,} tasks of {about.source}"
     chosen = Selection([EpisodeRef(key, 1) for key in keys], {key: range(1) for key in keys}, "", text)
     return _ImportedRun(

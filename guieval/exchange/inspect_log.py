@@ -34,7 +34,7 @@ _MOST_LISTED = 1024
 _ATTACHED = "attachment://"
 
 Responses: TypeAlias = Sequence[Usage | None]
-"""What each response used; ``None`` where its server did not say."""
+"""What each response used; ``None`` if its server did not say."""
 Shown = Callable[[str, tuple[int, int]], Screenshot]
 """The screenshot at a path, of a size in pixels; :class:`ScreenshotError` if it cannot be read."""
 

@@ -17,7 +17,7 @@ def write_eval_results(run: Exported, folder: Path, *, metric: str | None = None
     """Write ``.eval_results/NAME.yaml``, which goes into the model's repository; one metric, in percent.
 
     ``metric`` names it (default: exact match, or success online), ``task`` is the task in the benchmark's ``eval.yaml``.
-    Raises :class:`UsageError` where the benchmark has no data set on the hub, since the format demands one.
+    Raises :class:`UsageError` if the benchmark has no data set on the hub, since the format demands one.
     """
     _needs_hub()
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
@@ -90,7 +90,7 @@ def _interval(metric: ExportedMetric) -> dict[str, Any]:
 
 
 def _percent(share: float) -> float:
-    """A share in per cent with two decimals, or with all where these would make it 0 or 100."""
+    """A share in per cent with two decimals, or with all if these would make it 0 or 100."""
     rounded = round(100 * share, 2)
     return 100 * share if rounded in (0, 100) else rounded
 

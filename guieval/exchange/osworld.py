@@ -34,7 +34,7 @@ _STOPS: dict[str, StopStatus] = {"DONE": "finish", "FAIL": "impossible"}
 
 
 def is_osworld(folder: Path) -> bool:
-    """Whether a task's folder lies below."""
+    """Whether a task's folder is below."""
     return any(True for name in (RESULT, TRAJECTORY) for _ in folder.rglob(name))
 
 

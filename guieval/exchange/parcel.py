@@ -49,7 +49,8 @@ def write_card(runs: list[Exported], folder: Path) -> None:
 
 
 def check_secrets(folder: Path) -> None:
-    """Refuse a folder in which a text file holds the value of a secret variable of this process, or what looks like a key."""
+    """Refuse a folder in which a text file contains the value of a secret variable of this process, or what looks like a
+    key."""
     variables = secret_variables()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with open_file(path) as stream:

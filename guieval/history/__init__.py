@@ -1,7 +1,7 @@
 """The model's history: its entries, and how a mode selects them.
 
-Source: GUIEvalKit paper, eq. 3 (offline: reference history) and eq. 4, 5 (SOEval: the model's own action and reasoning where
-its action matched exactly, the reference elsewhere); UI-S1 paper, appendix C (SOP: the model's own outputs).
+Source: GUIEvalKit paper, eq. 3 (offline: reference history) and eq. 4, 5 (SOEval: the model's own action and reasoning if
+its action matched exactly, else the reference); UI-S1 paper, appendix C (SOP: the model's own outputs).
 The adapter writes the entries into a prompt.
 """
 
@@ -15,8 +15,8 @@ from guieval.actions import Action, Click, LongPress, Open, Press, Scroll, Stop,
 from guieval.steps import HistoryOrigin, Sample, StepRecord, StepTaskModel
 
 HistorySource: TypeAlias = Literal["reference", "matched", "model", "mixed"]
-"""``reference``: the label of every past step (eq. 3); ``matched``: the model's own answer where exact, else the reference
-(eq. 5); ``model``: always the model's own answer (or the reference, where it gave no usable answer); ``mixed``: the reference,
+"""``reference``: the label of every past step (eq. 3); ``matched``: the model's own response if exact, else the reference
+(eq. 5); ``model``: always the model's own answer (or the reference, if it gave no usable response); ``mixed``: the reference,
 or the model's answer in an earlier run, by a schedule (:mod:`guieval.history.mixing`; eq. 10)."""
 
 
@@ -57,7 +57,7 @@ def patched_entry(task: StepTaskModel, thought: str | None) -> HistoryEntry:
 def select(source: HistorySource, task: StepTaskModel, sample: Sample | None) -> HistoryEntry:
     """The entry that a later step sees of this one (the operator psi of eq. 5 for ``matched``).
 
-    It is the reference's where the sample has no action of the unified space.
+    It is the reference's if the sample has no action of the unified space.
     """
     if sample is None or source in ("reference", "mixed"):  # an earlier run's answers are not known here
         return reference_entry(task)

@@ -2,7 +2,7 @@
 
 Source: GUIEvalKit paper, section 5.3 and appendix D.2; the schedule is equations 11 and 12. Every past step t of a history of T
 steps is the model's own with probability p_t if it has an artifact, else the reference's. An artifact is the model's own answer
-at a step that it got exactly right: equation 10 lets an action and its reasoning into a history only where the action equals
+at a step that it got exactly right: equation 10 lets an action and its reasoning into a history only if the action equals
 the reference. Steps do not wait for each other, so a mixed run is an offline run.
 """
 
@@ -88,7 +88,7 @@ class Schedule:
 
     The paper's p_lb is the smaller of the two, its gap their distance; p+ rises, p- falls, and without a gap p is constant.
     ``mean`` is E[p], the mean of p over x in [0, 1]: among the possible definitions it is the one that depends only on the
-    schedule, as in the paper, and not on the lengths of histories. By default it is midway, where mu is 0.5. Raises
+    schedule, as in the paper, and not on the lengths of histories. By default it is midway, at mu = 0.5. Raises
     :class:`UsageError` for probabilities outside [0, 1], a kappa outside [0.01, 1000], and a mean that no mu in (0, 1) gives.
     """
 

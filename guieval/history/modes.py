@@ -153,7 +153,7 @@ MODES: dict[str, Mode] = {
             "soeval",
             "matched",
             "never",
-            "history holds the model's own thought and action where it was right, else the reference (GUIEvalKit eq. 4, 5)",
+            "history has the model's own thought and action if it was right, else the reference (GUIEvalKit eq. 4, 5)",
         ),
         Mode("sop", "model", "first-mismatch", "the model's own history, stopped at the first mismatch (UI-S1 appendix C)"),
         Mode("online", "model", "never", "the model acts in an environment, which judges the end state", run_kind="tasks"),

@@ -1,6 +1,6 @@
 """Run directories as they are written: the manifest and the append-only journal of steps, which both survive a kill.
 
-A run directory holds ``manifest.json`` (the configuration), ``episodes.json`` (the planned episodes and steps),
+A run directory has ``manifest.json`` (the configuration), ``episodes.json`` (the planned episodes and steps),
 ``steps.jsonl`` (one :class:`guieval.steps.StepRecord` per line, in the order of completion), ``metrics.json`` and ``lock``. An
 online run has ``tasks.jsonl`` instead (one :class:`guieval.steps.TaskRecord` per line). A line is written by one system call
 and a torn last line is cut off before anything is added, so it never hides a good one. If a step is in the journal more than
@@ -61,7 +61,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def is_run(directory: Path) -> bool:
-    """Whether a folder holds a run; :class:`UsageError` for a path that cannot be read."""
+    """Whether a folder has a run; :class:`UsageError` for a path that cannot be read."""
     try:
         return (directory / MANIFEST).is_file()
     except OSError as error:
@@ -120,7 +120,7 @@ def journal_file(directory: Path, mode: Mode = MODES["offline"], *, compact: boo
 
 
 def has_records(directory: Path) -> bool:
-    """Whether a folder holds a journal that is not empty."""
+    """Whether a folder has a journal that is not empty."""
     path = journal_file(directory)
     return path.is_file() and path.stat().st_size > 0
 

@@ -66,7 +66,7 @@ class Repeats:
 
     @property
     def first(self) -> Path:
-        """The first of the runs, which stands for what all of them share."""
+        """The first of the runs, for what all of them share."""
         return self.directories[0]
 
     @property
@@ -76,13 +76,13 @@ class Repeats:
 
     @property
     def folder(self) -> Path:
-        """The folder that holds exactly these, or else the directory of the first."""
+        """The folder of exactly these, or else the directory of the first."""
         together = self.several and all(FOLDER.fullmatch(each.name) for each in self.directories)
         return self.first.parent if together and len({each.parent for each in self.directories}) == 1 else self.first
 
     @property
     def name(self) -> str:
-        """The folder that holds exactly these, or else the directories."""
+        """The folder of exactly these, or else the directories."""
         return ", ".join(map(str, self.directories)) if self.folder == self.first else str(self.folder)
 
     @property

@@ -240,7 +240,7 @@ class RecordedSpaces(Section):
 class RecordedImport(Section):
     """The file or folder of another evaluation that the run was made of; ``source`` is its name, ``sha256`` of a file.
 
-    ``left_out``: its rows that no step stands for, because their answer cannot be read.
+    ``left_out``: its rows without a step, because their response cannot be read.
     """
 
     format: str

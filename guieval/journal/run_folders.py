@@ -40,7 +40,7 @@ def one_run(directory: Path) -> Path:
     if len(below) == 1:
         return below[0]
     if not below:
-        raise UsageError(f"{str(directory)!r} is not a run directory and holds no run: it has no {MANIFEST}")
+        raise UsageError(f"{str(directory)!r} is not a run directory and has no run: it has no {MANIFEST}")
     named = ", ".join(repr(str(path)) for path in below)
     raise UsageError(f"{str(directory)!r} is not a run directory: it has no {MANIFEST}; below it are the runs {named}")
 
@@ -112,7 +112,7 @@ def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list
     """Every run that the directories are or hold one below them, each once, in the order given.
 
     Of several runs, one whose manifest or plan cannot be read is left out, with a warning; a
-    :class:`guieval.errors.UsageError` is raised where that leaves none. With ``rollouts`` a rollout stands for itself.
+    :class:`guieval.errors.UsageError` is raised if that leaves none. With ``rollouts`` a rollout is one of them itself.
     """
     found: dict[Path, None] = {}
     for directory in directories:

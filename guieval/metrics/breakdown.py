@@ -42,7 +42,7 @@ REASONING: tuple[tuple[int, int | None], ...] = (
 )
 """Groups of lengths of reasoning, in characters, first and last included; each is twice as wide as the one before."""
 NEAR = 140.0
-"""The largest distance of a near miss where the protocol allows no distance, or one in pixels, which columns do not have; in
+"""The largest distance of a near miss if the protocol allows no distance, or one in pixels, which columns do not have; in
 thousandths of the screen. It is OS-Atlas's 0.14, the widest distance in common use."""
 
 ErrorKind: TypeAlias = Literal[

@@ -33,9 +33,9 @@ class Judged:
     """How one protocol judges a run's n steps; arrays of length n.
 
     ``end``: int8, indices into :data:`ENDS`. ``type_match``, ``exact_match``: bool, of the first sample, false without a
-    judgement. ``distance``: thousandths of the screen, NaN where it has no meaning. ``similarity``: of texts, in [0, 1],
+    judgement. ``distance``: thousandths of the screen, NaN if it has no meaning. ``similarity``: of texts, in [0, 1],
     or NaN. ``exact_samples``: int16, how many of the step's answered samples match exactly. ``vote``: bool, whether the
-    action that most of its samples agree on does (the first sample's where there is one sample).
+    action that most of its samples agree on does (the first sample's if there is one sample).
     """
 
     protocol: str
@@ -78,15 +78,15 @@ class RunColumns:
     ``step_index``: int32, the step's place in its episode; ``length``: int32, the episode's whole length as the benchmark has
     it (of a step that was never recorded, the number of its planned steps). ``reference_type``, ``predicted_type``: int8,
     indices into :data:`TYPES`, -1 for a step without a record, or a reply without an action. ``covered``: bool, the
-    prediction lies in the action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; it does not depend on the label).
-    ``samples``: int16, answered samples of the step; ``drawn``: int16, with those never answered, ``None`` where that is the
-    same. ``groups``: for each key of the steps' labels, n values ("" where a step has none). ``elsewhere``: bool, the
-    predicted point lies in one of the screen's boxes (border included, as published, not enlarged) that does not hold the
-    reference point; ``None`` where that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of the step
-    as the server reported them, -1 where it reported none; ``None`` for answers without requests. ``seconds``: from sending the
+    prediction is in the action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; it does not depend on the label).
+    ``samples``: int16, answered samples of the step; ``drawn``: int16, with those never answered, ``None`` if that is the
+    same. ``groups``: for each key of the steps' labels, n values ("" if a step has none). ``elsewhere``: bool, the
+    predicted point is in one of the screen's boxes (border included, as published, not enlarged) that does not hold the
+    reference point; ``None`` if that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of the step
+    as the server reported them, -1 if it reported none; ``None`` for answers without requests. ``seconds``: from sending the
     first sample's request to its whole answer, NaN if unknown. ``reasoning``: int32, the characters of the first sample's
     reasoning and thought, -1 for a step without an answer, ``None`` if unknown. ``label_digests``: (n, 4) uint64, each step's
-    :class:`guieval.data.editions.LabelDigest`, zeros where the step is unknown. ``key_of`` names a row.
+    :class:`guieval.data.editions.LabelDigest`, zeros if the step is unknown. ``key_of`` names a row.
 
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
     ``selection`` describes the steps; ``edition`` is that of their labels as JSON values (``None``: not known), and
@@ -247,7 +247,7 @@ def _joined(runs: Sequence[RunColumns] | Sequence[Judged]) -> dict[str, Any]:
 
 
 def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp], allowed: float = 0) -> Judged:
-    """The same in a mode where an episode ends at its first measured step without an exact match.
+    """The same in a mode in which an episode ends at its first measured step without an exact match.
 
     ``allowed`` is the number of such steps that are patched before the next one ends the episode.
     """

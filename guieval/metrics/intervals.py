@@ -8,7 +8,7 @@ is wider than it has to be, so less of an episode is counted in. A saddlepoint f
 seed or an error of resampling.
 
 What was measured is in docs/statistics.md (``perf/coverage.py``): from 10 episodes on every 95 % interval covers the true
-value in at least 93 % of the experiments; near 0 and 1, and where few episodes are right, mostly in 97 to 99 %. With fewer than
+value in at least 93 % of the experiments; near 0 and 1, and if few episodes are right, mostly in 97 to 99 %. With fewer than
 10 episodes it is as careful, and wide. A bootstrap of episodes (BCa) covers 78 to 92 % in such cases.
 
 :mod:`guieval.metrics.paired` compares runs, :mod:`guieval.metrics.repeats` averages over repeats of a run,
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Combine: TypeAlias = Callable[[Floats, Floats], Floats]
 """Turns sums of numerators and of denominators over episodes, both (r, c), into r metrics, each linear in the numerators; NaN
-where one is not defined."""
+if one is not defined."""
 
 LEVEL = 0.95
 UNSEEN = 0.75
@@ -75,17 +75,17 @@ def sums(values: Floats, axis: int = 1) -> Floats:
 
 
 def pooled(numerator: Floats, denominator: Floats) -> Floats:
-    """(r,) sum of all numerators / sum of all denominators; NaN where there is nothing to divide by."""
+    """(r,) sum of all numerators / sum of all denominators; NaN if there is nothing to divide by."""
     return _divided(sums(numerator), sums(denominator))
 
 
 def mean_of_cells(numerator: Floats, denominator: Floats) -> Floats:
-    """(r,) plain mean of the c ratios; NaN where one of the c cells is empty."""
+    """(r,) plain mean of the c ratios; NaN if one of the c cells is empty."""
     return np.asarray(_divided(numerator, denominator).mean(axis=1), dtype=np.float64)
 
 
 def total(of: Terms) -> float:
-    """The metric; NaN where it is not defined."""
+    """The metric; NaN if it is not defined."""
     return float(of.combine(np.atleast_2d(sums(of.numerator, 0)), np.atleast_2d(sums(of.denominator, 0)))[0])
 
 
@@ -183,10 +183,10 @@ def contributions(terms: Terms) -> tuple[Floats, Floats]:
 
 
 def quoted(numerator: Floats, denominator: Floats, combine: Combine = pooled, level: float = LEVEL) -> Interval | None:
-    """The interval to print beside a share: ``combine`` of sums over e independent episodes, each (e,) or (e, c).
+    """The interval to print next to a share: ``combine`` of sums over e independent episodes, each (e,) or (e, c).
 
-    Every numerator lies between 0 and its denominator. Of metrics over cells the unseen episode is in the cell that moves the
-    metric most. ``None`` where the metric is not defined.
+    Every numerator is between 0 and its denominator. Of metrics over cells the unseen episode is in the cell that moves the
+    metric most. ``None`` if the metric is not defined.
     """
     numerator, denominator = _counted(_columns(numerator), _columns(denominator))
     above, below = sums(numerator, 0), sums(denominator, 0)
@@ -219,7 +219,7 @@ def quoted_mean(numerator: Floats, denominator: Floats, level: float = LEVEL) ->
 
 
 def spanning(intervals: Sequence[Interval | None]) -> Interval | None:
-    """The interval that reaches from the lowest to the highest end; ``None`` where one is missing."""
+    """The interval that reaches from the lowest to the highest end; ``None`` if one is missing."""
     known = [each for each in intervals if each is not None]
     if not known or len(known) < len(intervals):
         return None
@@ -307,7 +307,7 @@ def _deviates(values: Floats, shapes: Floats) -> Floats:
 
 
 def _roots(function: Callable[[Floats], Floats], bracket: tuple[Floats, Floats], first: Floats, run: Floats) -> Floats:
-    """(b,) where rising functions are 0 in a bracket, tried first at ``first``, where they rise by about 1 in ``run``."""
+    """(b,) where rising functions are 0 in a bracket, tried first at ``first``, near which they rise by about 1 in ``run``."""
     low, high = bracket
     found = np.clip(first, low, high)
     value, done = function(found), high - low < _SAME

@@ -126,7 +126,7 @@ class Ledger:
         self._prompt_tokens, self._completion_tokens = array("q", [-1]) * n, array("q", [-1]) * n
         self._seconds, self._reasoning = array("d", [math.nan]) * n, array("i", [-1]) * n
         self._base_end = array("b", [NOT_RUN]) * n
-        """How a step ended where that does not depend on a protocol; of the others WRONG."""
+        """How a step ended if that does not depend on a protocol; of the others WRONG."""
 
     def __len__(self) -> int:
         """The number of different steps with a record."""
@@ -159,7 +159,7 @@ class Ledger:
         return row is not None and self._number[row] == number
 
     def label(self, task: StepTaskModel) -> int | None:
-        """Take in what a step is, answered or not; its row, or ``None`` where it is not in the plan."""
+        """Take in what a step is, answered or not; its row, or ``None`` if it is not in the plan."""
         row = self._row(task.episode_key, task.step_index)
         if row is not None:
             self._reference_type[row] = _TYPE_CODES[task.action.type]
@@ -326,7 +326,7 @@ class Ledger:
         )
 
     def _groups(self, rows: NDArray[np.intp]) -> dict[str, list[str]]:
-        """For each key of the steps' labels the rows' values, "" where a step has none."""
+        """For each key of the steps' labels the rows' values, "" if a step has none."""
         labels = [dict(label) for label in self._labels]
         mine = np.asarray(self._label)[rows].tolist()
         keys = sorted({key for number in set(mine) for key in labels[number]})
@@ -347,7 +347,7 @@ def voted(actions: Sequence[Action | None]) -> int:
 
     Actions are taken in order, and each joins the first group with whose first action it agrees: equal types, and points
     within :data:`NEAR` (clicks and long presses), equal directions, buttons or ends, equal texts and app names once
-    lower-cased and stripped; what lies outside the unified space must be equal altogether. Replies without an action agree
+    lower-cased and stripped; what is outside the unified space must be equal altogether. Replies without an action agree
     with each other. The vote is the same under all protocols.
     """
     groups: list[list[int]] = []

@@ -21,10 +21,10 @@ Better: TypeAlias = Literal["more", "less"]
 class Measured:
     """A number over ``n`` things, which are ``of``: steps, episodes, tasks ... (0 if nothing was counted, as of a difference).
 
-    ``value``: a fraction in [0, 1] if ``unit`` is :data:`SHARE`; ``None`` without anything to divide by, or where it is not
+    ``value``: a fraction in [0, 1] if ``unit`` is :data:`SHARE`; ``None`` without anything to divide by, or if it is not
     defined. ``count``: the sum that the value is an average of. ``missing``: of the planned steps in its scope, those without
     an answer, and rows of a predictions file that were skipped. ``upper``: the value if every missing step were right,
-    ``dropped_as_wrong``: if every one that is dropped were wrong; ``None`` where that is the value itself.
+    ``dropped_as_wrong``: if every one that is dropped were wrong; ``None`` if that is the value itself.
     ``better``: whether more or less of it is better, ``None`` for neither. ``p_value``, two-sided, is of differences, and
     ``standard_error`` of what was estimated.
     """
@@ -71,7 +71,7 @@ def share_of(count: int, n: int, of: str = "steps", *, missing: int = 0, interva
 
 
 def mean_over_episodes(above: Floats, below: Floats, *, share: bool) -> Measured:
-    """A ratio of sums over e episodes, (e,) each, with its interval over episodes; with ``share`` it lies in [0, 1]."""
+    """A ratio of sums over e episodes, (e,) each, with its interval over episodes; with ``share`` it is in [0, 1]."""
     n = float(below.sum())
     if not n:
         return Measured(None, 0, count=0.0)

@@ -49,7 +49,7 @@ def shared_steps(first: RunColumns, second: RunColumns) -> tuple[RunColumns, Run
     """Both runs cut down to the steps that both planned, in the first one's order, so that row i is the same step in both.
 
     An episode that is shared in part is that part from then on, also for metrics of episodes: compare lengths before
-    and after. Raises :class:`UsageError` where no step is shared.
+    and after. Raises :class:`UsageError` if no step is shared.
     """
     places = {second.key_of(row): row for row in range(len(second))}
     rows = [(row, places[key]) for row in range(len(first)) if (key := first.key_of(row)) in places]
@@ -64,11 +64,11 @@ def difference(first: Terms, second: Terms, level: float = LEVEL, *, share: bool
 
     The unseen episode is as large a difference as the episodes have that differ at all (their root mean square), so that two
     sides of episodes that differ alike are tested as the sign test does, between its exact and its mid-p form; it is all of
-    an episode where none differ. Away from 0, the surer the difference, the nearer it is to all of an episode: how much better
+    an episode if none differ. Away from 0, the surer the difference, the nearer it is to all of an episode: how much better
     a run is at best may be in episodes that nobody saw. Of metrics that are no ``share`` it is at most twice the largest
     difference that was seen. The other way round, everything is exactly the other way round.
 
-    The p-value is two-sided, below 1 - level where the interval leaves out 0, but that few episodes cannot make it as small as
+    The p-value is two-sided, below 1 - level if the interval excludes 0, but that few episodes cannot make it as small as
     that: at least 2 / 2^d, the probability that all d episodes in which the runs differ favour one side. The standard error is
     by how the episodes' differences spread. All three are ``None`` with a single episode, the value if one of the metrics is
     not defined.
@@ -135,8 +135,8 @@ def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> McNemar:
     """McNemar's test on (n,) right or wrong of two runs; only pairs in which they differ count.
 
     Exact (binomial) below :data:`FEW_DISCORDANT` such pairs. From there on mid-p, whose errors of the first kind stay near
-    the level, where the exact test's stay below it and the continuity-corrected chi-square's still further below (Fagerland
-    et al. 2013). p is 1 where there is no such pair.
+    the level, while the exact test's stay below it and the continuity-corrected chi-square's still further below (Fagerland
+    et al. 2013). p is 1 if there is no such pair.
     """
     only_first = int(np.count_nonzero(first & ~second))
     only_second = int(np.count_nonzero(second & ~first))
@@ -157,7 +157,7 @@ def smallest_difference(between: Measured, power: float = 0.8) -> float | None:
     """The smallest true difference that a test as sharp as this one finds with probability ``power``.
 
     How far the interval's end that decides is from the difference, and the normal quantile of ``power`` standard errors.
-    ``None`` where there is no interval, or where all episodes differ alike, so that nothing is known about their spread.
+    ``None`` if there is no interval, or if all episodes differ alike, so that nothing is known about their spread.
     """
     from scipy.special import ndtri
 
@@ -178,7 +178,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def holm_pairs(table: Sequence[Sequence[Measured]]) -> Floats:
     """(k, k) Holm's adjusted p-values of the k (k - 1) / 2 pairs of
-    :func:`guieval.metrics.repeats.differences`; NaN where there is none."""
+    :func:`guieval.metrics.repeats.differences`; NaN if there is none."""
     k = len(table)
     pairs = {(i, j): p for i in range(k) for j in range(i + 1, k) if (p := table[i][j].p_value) is not None}
     adjusted = np.full((k, k), np.nan)
@@ -191,10 +191,10 @@ def ranks(metrics: Sequence[float], p_values: Floats, alpha: float = 0.05) -> li
     """The rank of each of k runs; runs that do not differ significantly from the best of their group share one.
 
     Going down by metric, a run opens a new group where its (k, k) ``p_values`` (e.g. :func:`holm_pairs`) against the best run
-    of the present group (against each of them, where several have that very metric) is below ``alpha``; NaN, nothing known,
+    of the present group (against each of them, if several have that very metric) is below ``alpha``; NaN, nothing known,
     opens none. A group's rank is 1 + the number of runs in better groups, so three runs with the best two alike are
     ranked 1, 1, 3; the order in which the runs are given changes no rank. Sharing a rank does not show that two runs are
-    equal, and runs of neighbouring groups need not differ: one may not even differ from a better group's best run, where
+    equal, and runs of neighbouring groups need not differ: one may not even differ from a better group's best run, if
     another that does has opened the group above it.
     """
     order = sorted(range(len(metrics)), key=lambda run: -metrics[run])

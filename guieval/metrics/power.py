@@ -6,12 +6,12 @@ two-sided test at alpha finds a true difference D with probability ``power`` if
     D sqrt(n) = z(1 - alpha / 2) sqrt(d) + z(power) sqrt(d - D^2)
 
 (R. Connor, "Sample size for testing differences in proportions for the paired-sample design", Biometrics 43, 1987). The steps
-of an episode are alike, so n is the number of steps divided by the design effect 1 + (m - 1) icc, where m is the mean length of
-an episode, weighted by length, and icc the correlation within episodes *of the difference* (one model right and the other
-wrong: 1, the other way round: -1, else 0). It is not that of one model's right and wrong: what makes an episode hard for both
-models makes no difference (L. Kish, "Survey Sampling", 1965; icc by analysis of variance: A. Donner and N. Klar, "Design and
-Analysis of Cluster Randomization Trials in Health Research", 2000). How often the test of :mod:`guieval.metrics.paired` finds
-what is stated here is in docs/statistics.md.
+of an episode are alike, so n is the number of steps divided by the design effect 1 + (m - 1) icc, in which m is the mean
+length of an episode, weighted by length, and icc the correlation within episodes *of the difference* (one model right and the
+other wrong: 1, the other way round: -1, else 0). It is not that of one model's right and wrong: what makes an episode hard for
+both models makes no difference (L. Kish, "Survey Sampling", 1965; icc by analysis of variance: A. Donner and N. Klar, "Design
+and Analysis of Cluster Randomization Trials in Health Research", 2000). How often the test of :mod:`guieval.metrics.paired`
+finds what is stated here is in docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 DISAGREEMENT, CORRELATION = 0.2, 0.1
-"""Assumptions where no two runs are at hand: the share of steps on which one of two models is right, and the icc."""
+"""Assumptions if no two runs are at hand: the share of steps on which one of two models is right, and the icc."""
 
 UNKNOWN = 2
 """As many episodes fewer a test would need that knew how much they spread, instead of finding it out (docs/statistics.md)."""
@@ -39,7 +39,7 @@ def quantiles(power: float, alpha: float) -> tuple[float, float]:
 def smallest_paired(n: float, disagreement: float = DISAGREEMENT, power: float = 0.8, alpha: float = 0.05) -> float | None:
     """The smallest true difference that a paired test on ``n`` independent steps finds with probability ``power``.
 
-    ``None`` where no difference that the disagreement allows would be found.
+    ``None`` if no difference that the disagreement allows would be found.
     """
     level, found = quantiles(power, alpha)
     inside = n - level**2 + found**2
@@ -79,7 +79,7 @@ def even_lengths(steps: int, episodes: int) -> list[int]:
 def intraclass_correlation(values: Sequence[NDArray[np.bool_] | NDArray[np.integer]]) -> float | None:
     """The correlation of the steps' values within episodes, by analysis of variance; at least 0.
 
-    ``values`` holds an array for each episode. ``None`` without two episodes and a step more than episodes.
+    ``values`` has an array for each episode. ``None`` without two episodes and a step more than episodes.
     """
     lengths = np.array([len(each) for each in values], dtype=np.float64)
     steps, episodes = lengths.sum(), len(lengths)

@@ -59,7 +59,7 @@ class ProtocolMetric:
 
         A planned step of which nothing is known (no record, so no reference) is in scope of a metric over all types, stays in
         one that leaves types out, is in none that counts certain types, and belongs to no cell. In a mode that stops, a metric
-        of episodes over some of the types is ``None`` where steps were never reached, because their references are not known.
+        of episodes over some of the types is ``None`` if steps were never reached, because their references are not known.
         ``intervals``: with its interval over episodes, which reaches from that with all missing steps wrong to that with all
         of them right; there is none if no step in the metric's scope was measured.
         """
@@ -92,7 +92,7 @@ class ProtocolMetric:
         """Its sums over the run's e episodes: numerator and denominator, (e, c), and how their sums combine.
 
         c is 1 except for averages over cells, which have one column for each cell that is not empty. Combining the sums over
-        all episodes gives :meth:`measure`'s ``value``, NaN where that is ``None``.
+        all episodes gives :meth:`measure`'s ``value``, NaN if that is ``None``.
         """
         if self.cannot_tell(columns, judged):
             return Terms(np.zeros((len(columns.episodes), 1)), np.zeros((len(columns.episodes), 1)), pooled)
@@ -105,7 +105,7 @@ class ProtocolMetric:
         return self._possible(columns, judged, _fates(self._own, columns, judged))
 
     def cannot_tell(self, columns: RunColumns, judged: Judged) -> bool:
-        """Whether it is of episodes and skips steps by their reference where the references of some are not known."""
+        """Whether it is of episodes and skips steps by their reference and the references of some are not known."""
         if not self.of_episodes or (self.metric.over is None and not self.metric.without):
             return False
         return bool(((judged.end == NOT_REACHED) & (columns.reference_type < 0)).any())
@@ -198,7 +198,7 @@ def _episodes(
     sequence = scope & (fates < _LEFT_OUT)
     exact = sequence & ((judged.exact_match & (fates == _JUDGED)) | (fates == _RIGHT))
     failed = scope & (fates == _ZERO)
-    # Where a missing step is a gap in the episode, so is one that does not count. GUIEvalKit compares step numbers with
+    # If a missing step is a gap in the episode, so is one that does not count. GUIEvalKit compares step numbers with
     # places, so it overlooks a gap after the last step that counts.
     gap = failed | ~scope if policy.missing == "zero" else failed
     rows = np.arange(len(columns))
@@ -214,7 +214,7 @@ def _episodes(
         return prefix, length
     progress, some = _shares(prefix, length)
     success = ((prefix == length) & ~broken & (length > 0)).astype(np.float64)
-    some[columns.per_episode(failed) > 0] = 1.0  # an episode that counts 0 counts, even where no other step of it does
+    some[columns.per_episode(failed) > 0] = 1.0  # an episode that counts 0 counts, even if no other step of it does
     return {"progress": progress, "success": success, "score": (progress + success) / 2}[metric.measure], some
 
 

@@ -27,7 +27,7 @@ def percentage(share: float, form: str = ".2f") -> str:
 def alike(values: Sequence[float]) -> list[str]:
     """Numbers of one column, all with as many decimals as the one that has most, so that 13.0 is not 13 next to 68.3.
 
-    Up to six digits count, as Python's ``g`` shows them; where that is a power of ten for any of them, each is shown so.
+    Up to six digits count, as Python's ``g`` shows them; if that is a power of ten for any of them, each is shown so.
     """
     shown = [f"{value:g}" for value in values]
     if any("e" in each for each in shown):

@@ -89,7 +89,7 @@ def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None
 
     The answers of all runs are put together; steps that the mode does not reach do not count. Each step counts as having
     :func:`most_drawn` answers of each run; missing ones are wrong. ``k`` defaults to all answers; ``mean`` and ``vote`` are
-    over all in any case. Where answers are missing, the interval reaches up to that with all of them right.
+    over all in any case. If responses are missing, the interval reaches up to that with all of them right.
 
     Raises :class:`UsageError` for runs of unlike steps, a protocol they were not judged by, a k out of range, a vote over
     several runs, and several runs of a mode that stops, because they reach different steps.

@@ -117,7 +117,7 @@ class RunSummary(BaseModel):
 
     ``own``: those of the protocol's source, under its names. ``further``: those of :func:`guieval.metric`. ``unplanned`` counts
     recorded steps outside the plan, which enter no metric, ``left_out`` rows of a predictions file with its own steps whose
-    answer cannot be read. ``by_action_type`` (by the reference's type) holds the steps that the mode reaches, run or not, as
+    answer cannot be read. ``by_action_type`` (by the reference's type) has the steps that the mode reaches, run or not, as
     far as their types are known, and ``groups`` those whose labels are known.
     """
 

@@ -1,6 +1,6 @@
 """The metrics of online runs: tasks as rows, with sums over their repetitions, as columns like those of steps.
 
-Success rate, progress, pass@n and pass^n have intervals over tasks, since repetitions of one task are not independent; where
+Success rate, progress, pass@n and pass^n have intervals over tasks, since repetitions of one task are not independent; if
 repetitions have no outcome, these reach from that with all of them failed to that with all successful.
 """
 

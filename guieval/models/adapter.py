@@ -69,7 +69,7 @@ class DisputedScale(Options):
 class ParsedResponse:
     """A response read: the action in the unified space, and the response's thought and conclusion without tags.
 
-    ``batch`` holds all actions of a response with several, in order: mode online carries them out, and ``action`` is scored.
+    ``batch`` has all actions of a response with several, in order: mode online carries them out, and ``action`` is scored.
     """
 
     action: Action
@@ -258,7 +258,7 @@ class ABCModel(ABC):
         self, task: StepTaskModel, history: Sequence[HistoryEntry], max_images: int, turns: Sequence[tuple[Part, ...]] = ()
     ) -> Iterator[Message]:
         """Each step as a user's turn and the response to it (:meth:`past_response`); only steps from :meth:`first_shown` on
-        show their screenshot, after the texts that ``turns`` holds for each step, if any."""
+        show their screenshot, after the texts that ``turns`` has for each step, if any."""
         first_with_image = self.first_shown(history, max_images)
         for index, step in enumerate((*(entry.task for entry in history), task)):
             parts = turns[index] if turns else ()
@@ -269,7 +269,7 @@ class ABCModel(ABC):
 
     def first_shown(self, history: Sequence[HistoryEntry], max_images: int) -> int:
         """Index of the first step whose screenshot is in the request, the current one being ``len(history)``: the last
-        ``max_images`` steps are shown, fewer where the scaffold drops several at once."""
+        ``max_images`` steps are shown, fewer if the scaffold drops several at once."""
         return self.config.scaffold.unshown(len(history) + 1, max_images)
 
     def past_response(self, entry: HistoryEntry) -> str:
@@ -318,14 +318,14 @@ class ABCModel(ABC):
 
     @abstractmethod
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it holds no action.
+        """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it has no action.
 
         The text is whole (:func:`guieval.steps.whole_text`), and what is read of it is made so; a family sees to neither.
         """
 
     @property
     def scroll_words(self) -> ScrollWords:
-        """What a scroll's direction names in the family's calls: the option ``scroll_words``, else where the finger goes."""
+        """What a scroll's direction names in the family's calls: the option ``scroll_words``, else the finger's way."""
         words: ScrollWords | None = getattr(self.options, "scroll_words", None)
         return words or "finger"
 
@@ -334,7 +334,7 @@ class ABCModel(ABC):
         return self.table.read(name, arguments, self.frame(task), task.screenshot_size, self.scroll_words)
 
     def read_click(self, task: StepTaskModel, place: object) -> Click | Unsupported:
-        """A click on the middle of a place that stands alone: two or four numbers, in a list or a text. Raises
+        """A click on the middle of a place that is given alone: two or four numbers, in a list or a text. Raises
         :class:`ParseError`; outside of the screen it is a click without a known place."""
         return clicked(place, self.frame(task), task.screenshot_size)
 

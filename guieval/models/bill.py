@@ -1,4 +1,4 @@
-"""What a request costs beside its answer: every response that is received has to be paid, whether it can be used or not."""
+"""What a request costs besides its response: every response that is received has to be paid, whether it can be used or not."""
 
 from __future__ import annotations
 

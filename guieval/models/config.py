@@ -17,8 +17,8 @@ class ModelConfig(BaseModel):
     name: str = Field(min_length=1, description="as users type it")
     adapter: str = Field(min_length=1, description="registered adapter, i.e. the module's name in model_adapters/")
     hf_id: str | None = Field(None, description="Hugging Face id, also the name requested from a server that serves several")
-    served_as: str | None = Field(None, description="name by which a hosted API knows it, where that is not its own")
-    folder: str | None = Field(None, description="folder of its weights in configs/checkpoints/, where they are shipped")
+    served_as: str | None = Field(None, description="name by which a hosted API knows it, if that is not its own")
+    folder: str | None = Field(None, description="folder of its weights in configs/checkpoints/, if they are shipped")
     engine: Literal["openai", "openai-responses", "anthropic", "gemini", "local"] = Field(
         "openai", description="default engine"
     )

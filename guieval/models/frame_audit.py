@@ -30,7 +30,7 @@ CHANCE = 1e-6
 ALIKE = 0.05
 """Readings whose paired difference from the best has a p above this cannot be distinguished from it."""
 NEAR = 50.0
-"""Where no box gives the target, a point within this many thousandths of the reference on both axes hits it."""
+"""If no box gives the target, a point within this many thousandths of the reference on both axes hits it."""
 WIDE = 100_000.0
 """A box larger than this many square thousandths (a tenth of the screen) does not locate a target."""
 
@@ -107,7 +107,7 @@ class FrameReport:
 
 class FrameAudit:
     """Counts which readings hit. ``declared`` is the frame the adapter declares; ``frames`` are further
-    candidates, beside the usual ones, e.g. with a checkpoint's own image limits."""
+    candidates, besides the usual ones, e.g. with a checkpoint's own image limits."""
 
     def __init__(self, declared: Frame, frames: Iterable[Frame] = ()) -> None:
         # by title: frames that differ in how many decimals a model writes read the same numbers alike
@@ -122,7 +122,7 @@ class FrameAudit:
     def add(self, x: float, y: float, size: Size, targets: Sequence[Region], declared: Frame | None = None) -> None:
         """Add one answer: the numbers as the model wrote them, on a screenshot of ``size``.
 
-        ``declared`` stands in place of the declared frame for an answer that the adapter reads in another one.
+        ``declared`` replaces the declared frame for an answer that the adapter reads in another one.
         """
         hits = outside = 0
         frames = self._frames if declared is None else (declared, *self._frames[1:])
@@ -175,7 +175,7 @@ def _scale(frame: Frame, size: Size) -> tuple[float, float]:
 
 
 def title(frame: Frame) -> str:
-    """A frame's name, with its limits in pixels where they are not the usual ones."""
+    """A frame's name, with its limits in pixels if they are not the usual ones."""
     if not isinstance(frame, ResizedPixels):
         return frame.name
     least, most = 4 * frame.factor**2, 16384 * frame.factor**2
@@ -289,7 +289,7 @@ def _limited(declared: Frame, options: dict[str, Any]) -> list[Frame]:
 
 
 def audit_records(model: ABCModel, records: Iterable[StepRecord]) -> FrameReport | None:
-    """The audit of a journal, whose replies are read again; ``None`` if it holds no click on a step whose reference is one."""
+    """The audit of a journal, whose replies are read again; ``None`` if it has no click on a step whose reference is one."""
     audit = StepAudit(model)
     for record in records:
         audit.add(record.task, record.sample, reread=True)

@@ -94,7 +94,7 @@ def _fitted(counts: Iterable[tuple[Size, int]], factor: int) -> Limits | None:
 def _bounds(count: Callable[[int], int], tokens: int, room: int) -> tuple[int, int]:
     """The first limit in pixels at which ``count``, which rises with it, is ``tokens``, and the first at which it is more.
 
-    They are equal where it is never ``tokens``. Limits are below ``room``.
+    They are equal if it is never ``tokens``. Limits are below ``room``.
     """
     low, high = (bisect_left(range(1, room), number, key=count) + 1 for number in (tokens, tokens + 1))
     return low, high

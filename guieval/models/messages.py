@@ -104,7 +104,7 @@ class Engine(Protocol):
 
 
 def chat(*parts: Part, system: str | None = None, extra: Mapping[str, Any] | None = None) -> ModelInput:
-    """A request of one user's turn, after a system prompt where there is one."""
+    """A request of one user's turn, after a system prompt if there is one."""
     before = () if system is None else (Message("system", (system,)),)
     return ModelInput((*before, Message("user", parts)), extra=extra or {})
 

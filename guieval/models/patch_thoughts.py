@@ -46,7 +46,7 @@ def on_policy_input(model: ABCModel, task: StepTaskModel, history: Sequence[Hist
     """The request to a policy for the thought that leads to ``task``'s reference action, given its past oldest first.
 
     Its adapter's messages without their own system prompt, without a begun answer and without the request fields that ask for
-    an action (:func:`unbound`); the hint is written as the family writes an action, or in plain words where it cannot. Raises
+    an action (:func:`unbound`); the hint is written as the family writes an action, or in plain words if it cannot. Raises
     what the adapter raises.
     """
     prepared = model.prepare_input(task, history)
@@ -79,9 +79,9 @@ def off_policy_input(task: StepTaskModel) -> ModelInput:
 
 
 def read_thought(response: Response | str, *, model: ABCModel | None = None, task: StepTaskModel) -> str | None:
-    """The thought in an answer, ``None`` where it holds none.
+    """The thought in a response, ``None`` if it has none.
 
-    That is what stands between the tags of the prompt's format; without tags what ``model``, the policy, reads as the thought
+    That is what is between the tags of the prompt's format; without tags what ``model``, the policy, reads as the thought
     of an answer in its own form; else the whole text. What a server's reasoning parser took out of the text replaces an answer
     without text. Raises no error of its own.
     """

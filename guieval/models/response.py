@@ -43,7 +43,7 @@ def how_ended(finish_reason: str | None) -> End:
 
 @dataclass(frozen=True)
 class Call:
-    """A function call. ``arguments`` are a JSON object, or what stands in its place: text that was cut off, usually.
+    """A function call. ``arguments`` are a JSON object, or what is in its place: text that was cut off, usually.
 
     ``id`` is what an answer to the call has to name.
     """
@@ -65,7 +65,7 @@ class Response:
     ``usage`` is that of this response, ``other_usage`` that of each other one which was received and paid for on the way to it.
     ``finish_reason`` is the server's word for how it ended, :attr:`ended` its meaning. ``logprob`` is the mean natural
     log-probability of its tokens, if requested; ``model`` the server's name of the model that wrote it, ``fingerprint`` that of
-    the server's set-up (``system_fingerprint``). ``key_removed``: it held the key, in whose place ``[API key]`` stands.
+    the server's set-up (``system_fingerprint``). ``key_removed``: it held the key, which ``[API key]`` replaces.
     """
 
     text: str
@@ -129,7 +129,7 @@ class Response:
 
     @property
     def in_reasoning(self) -> bool:
-        """Whether the reasoning holds all that the model wrote."""
+        """Whether the reasoning has all that the model wrote."""
         whole = self.ended in ("stop", "tool", "unknown")
         return whole and not without_end_tokens(self.written).strip() and bool((self.reasoning or "").strip())
 
@@ -142,7 +142,7 @@ class Response:
 
 
 def recorded_response(sample: Sample) -> Response:
-    """The response that a journal holds; its calls are part of the text."""
+    """The response in a journal; its calls are part of the text."""
     return Response(
         sample.raw_response or "",
         sample.reasoning,

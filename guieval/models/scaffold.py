@@ -47,7 +47,7 @@ class ScaffoldSource(_OfScaffold):
 
 
 class Budget(_OfScaffold):
-    """The most steps of a task; the environment's own where neither is given."""
+    """The most steps of a task; the environment's own if neither is given."""
 
     flat: int | None = Field(None, ge=1, le=1000, description="steps of every task")
     per_complexity: float | None = Field(None, gt=0, le=1000, description="steps for each point of a task's complexity")
@@ -78,7 +78,7 @@ class Ending(_OfScaffold):
 
 
 class Retries(_OfScaffold):
-    """How often something that failed is tried again; guieval's defaults where nothing is given."""
+    """How often something that failed is tried again; guieval's defaults if nothing is given."""
 
     request: int | None = Field(None, ge=1, le=100, description="attempts at each request; max_attempts if not given")
     parse: int = Field(0, ge=0, le=100, description="further requests for a step while its response has no action")
@@ -86,7 +86,7 @@ class Retries(_OfScaffold):
 
 
 class Waits(_OfScaffold):
-    """Seconds before a screenshot is taken; the environment's own where nothing is given."""
+    """Seconds before a screenshot is taken; the environment's own if nothing is given."""
 
     after_reset: float | None = Field(None, ge=0, le=3600)
     after_action: float | None = Field(None, ge=0, le=3600)
@@ -124,7 +124,7 @@ class TaskList(_OfScaffold):
 
 
 class Encoding(_OfScaffold):
-    """The form in which screenshots are sent: a file's own bytes or lossless PNG where no format is given."""
+    """The form in which screenshots are sent: a file's own bytes or lossless PNG if no format is given."""
 
     format: Literal["png", "jpeg"] | None = None
     quality: int | None = Field(None, ge=1, le=100, description="JPEG quality; 75, Pillow's, when not given")
@@ -137,7 +137,7 @@ class Encoding(_OfScaffold):
 
     @property
     def jpeg(self) -> int | None:
-        """The quality of JPEG screenshots; ``None`` where they are none."""
+        """The quality of JPEG screenshots; ``None`` if they are none."""
         return (self.quality or _PILLOWS_QUALITY) if self.format == "jpeg" else None
 
 
@@ -156,7 +156,7 @@ class Scaffold(_OfScaffold):
     fold: int = Field(1, ge=1, description="oldest screenshots that are dropped at once, if there are more than images")
     history: str | None = Field(None, description="how the prompt shows earlier steps, in the family's words")
     options: dict[str, Any] = Field(default_factory=dict, description="further options of the family")
-    thinking: bool | None = Field(None, description="thinking on or off; null where the family has no switch")
+    thinking: bool | None = Field(None, description="thinking on or off; null if the family has no switch")
     sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
         default_factory=dict, description="request parameters; what is not here is not sent"
     )
@@ -213,9 +213,9 @@ def named_as_in_scaffolds(options: Mapping[str, Any]) -> dict[str, Any]:
 def differing(
     one: Scaffold, other: Scaffold, ones: Mapping[str, Any] | None = None, others: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The fields that decide numbers and differ, with both values; ``None`` where nothing sets it.
+    """The fields that decide numbers and differ, with both values; ``None`` if nothing sets it.
 
-    ``ones`` and ``others`` are what holds by dotted names if a scaffold does not set it, besides guieval's own defaults.
+    ``ones`` and ``others`` are what applies, by dotted names, if a scaffold does not set it, besides guieval's own defaults.
     """
     first, second = ({**_ours(), **(below or {}), **flat(each.acts)} for each, below in ((one, ones), (other, others)))
     for name in sorted(first.keys() | second.keys()):

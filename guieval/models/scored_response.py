@@ -61,7 +61,7 @@ def read_response(
 
 
 def _why_unread(response: Response, problem: str) -> str:
-    """Why a response holds no action, where its text does not tell."""
+    """Why a response has no action, if its text does not tell."""
     if response.ended == "filter":
         return f"the server's filter withheld the response ({response.finish_reason}): {problem}"
     if response.written.strip() or not (response.reasoning or "").strip():
@@ -89,7 +89,7 @@ def failed_sample(stage: Stage, message: str, **answered: Any) -> Sample:
 
 
 def storable(action: Action) -> Action:
-    """The action, changed only where JSON could not give it back: half surrogate pairs, NaN, deep nesting, foreign objects."""
+    """The action, changed only if JSON could not give it back: half surrogate pairs, NaN, deep nesting, foreign objects."""
     match action:
         case Type():
             return action.model_copy(update={"text": whole_text(action.text)})

@@ -30,7 +30,7 @@ def shown(prepared: ModelInput) -> str:
 
 
 def shown_part(part: Part) -> str:
-    """A text as it is; of an image its file, its size, and the size it is sent in where that is another."""
+    """A text as it is; of an image its file, its size, and the size it is sent in if that is another."""
     if isinstance(part, str):
         return part
     resized = "" if part.resize is None else f", sent as {_size(part.resize)}"

@@ -98,7 +98,7 @@ class Attempt:
         )
 
     def answered(self, shown: StepTaskModel, reply: Sample | TrajectoryStep) -> list[ExecutableAction]:
-        """Take the reply to a step; returns what the device is to carry out, nothing where the reply holds no such action."""
+        """Take the reply to a step; returns what the device is to carry out, nothing if the response has no such action."""
         carried = carried_out(reply)
         replaced = self.replaced(reply)
         self._equal, self._last = self._repeated(reply), reply.actions

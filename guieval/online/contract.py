@@ -1,6 +1,6 @@
 """The contract of an environment: tasks to do in it, and devices on which an agent does them.
 
-An :class:`ABCEnvironment` describes; it holds no state of a run. A :class:`ABCDevice` is one place to act in (a simulated
+An :class:`ABCEnvironment` describes; it has no state of a run. A :class:`ABCDevice` is one place to act in (a simulated
 phone, a browser page, an emulator) and does one task at a time. The runner opens as many devices as it uses at once.
 """
 
@@ -20,8 +20,8 @@ from guieval.steps import EpisodeKey, Score
 class EnvironmentTask:
     """A task: its id, the most steps that an agent may take, and labels to report apart.
 
-    ``goal`` is the instruction where it is known before :meth:`ABCDevice.reset`; in some environments it depends on the seed.
-    ``complexity`` is the environment's own measure, where it has one; some budgets are a multiple of it.
+    ``goal`` is the instruction if it is known before :meth:`ABCDevice.reset`; in some environments it depends on the seed.
+    ``complexity`` is the environment's own measure, if it has one; some budgets are a multiple of it.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Observation:
     """An agent's view before a step.
 
     ``screenshot`` is an encoded image (PNG or JPEG) and ``size`` its (width, height) in pixels; the points of actions are in
-    [0, 1000] of it. ``text`` is the text of the screen, where an environment provides it. ``over`` says that the environment
+    [0, 1000] of it. ``text`` is the text of the screen, if an environment provides it. ``over`` says that the environment
     has ended the task and takes no further action.
     """
 
@@ -83,15 +83,15 @@ class ABCDevice(ABC):
         """Judge the task in the present state. Pure: further steps and scores are possible."""
 
     async def expert(self) -> ExpertStep | None:
-        """The next step of a demonstration of the task; ``None`` where the environment knows none.
+        """The next step of a demonstration of the task; ``None`` if the environment knows none.
 
-        It may read all that the environment holds, so it is for recording only.
+        It may read all that is in the environment, so it is for recording only.
         """
         return None
 
     @abstractmethod
     async def close(self) -> None:
-        """Free what the device holds; may be called at any time, and more than once."""
+        """Free what the device has; may be called at any time, and more than once."""
 
 
 class ABCEnvironment(ABC):

@@ -42,7 +42,7 @@ def demonstrate(
 
     The environment judges. An episode has the id of its task, and with several seeds ``-SEED`` after it. The same seeds give
     the same files in a deterministic environment. ``progress`` is called after each attempt. Raises :class:`UsageError` if
-    ``out`` exists, a task is unknown, or nothing was a success; :class:`EnvironmentFailure` where no device opens.
+    ``out`` exists, a task is unknown, or nothing was a success; :class:`EnvironmentFailure` if no device opens.
     """
     if out.exists():
         raise UsageError(f"{str(out)!r} exists; name a new folder")

@@ -34,7 +34,7 @@ def load_environment(name: str, *, allow_network: bool = False, **options: Any) 
 
     ``allow_network`` is for environments whose pages guieval opens itself: these reach no other host without it.
 
-    Raises :class:`UsageError` for an unknown name or option, or where a package that it needs is missing.
+    Raises :class:`UsageError` for an unknown name or option, or if a package that it needs is missing.
     """
     known = environments()
     if name not in known:

@@ -21,7 +21,7 @@ class EnvironmentTasks(Listing[OnlineTask]):
 
     A task may take ``flat`` steps, or ``per_complexity`` for each point of its complexity, or else as many as the environment
     says; ``max_steps`` limits them further. It lists the tasks with an id in ``only``, if any, and none in ``without``.
-    Raises :class:`UsageError` where a task has no complexity, and for an id that no task has.
+    Raises :class:`UsageError` if a task has no complexity, and for an id that no task has.
     """
 
     needs_data = False
@@ -40,7 +40,7 @@ class EnvironmentTasks(Listing[OnlineTask]):
         without: Sequence[str] = (),
     ) -> None:
         super().__init__(root)
-        # the object stands for any environment, so it has what a benchmark's class states
+        # the object represents any environment, so it has what a benchmark's class states
         vars(self).update({name: getattr(environment, name) for name in ("name", "title", "source", "licence")})
         self.environment = environment
         self.most_at_once = environment.most_devices

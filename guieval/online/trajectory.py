@@ -31,7 +31,7 @@ class TrajectoryStep(BaseModel):
     """One step of a trajectory: what the model saw, and its reply. ``sample`` and ``attempt`` number repetitions of the task.
 
     ``attempt`` grows when a task is begun again because its environment failed. ``action`` is ``None`` for a reply that could
-    not be read, and ``executed`` says whether the environment was given it. Of a reply with several actions ``batch`` holds
+    not be read, and ``executed`` says whether the environment was given it. Of a response with several actions ``batch`` has
     all, which are carried out one after the other.
     """
 
@@ -66,7 +66,7 @@ class TrajectoryStep(BaseModel):
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions of the reply in order; empty where it holds none."""
+        """The actions of the reply in order; empty if it has none."""
         return self.batch or (() if self.action is None else (self.action,))
 
 
@@ -74,7 +74,7 @@ _OF_THE_REPLY = TrajectoryStep.model_fields.keys() & Sample.model_fields.keys()
 
 
 def reply_of(sample: Sample) -> dict[str, Any]:
-    """The fields of a step that are those of its sample; an empty text where there was no response."""
+    """The fields of a step that are those of its sample; an empty text if there was no response."""
     return {name: getattr(sample, name) for name in _OF_THE_REPLY} | {"raw_response": sample.raw_response or ""}
 
 
@@ -248,7 +248,7 @@ def read_trajectories(directory: Path) -> Iterator[TrajectoryStep]:
 
 
 class _LastAttempts(Mapping[tuple[EpisodeKey, int], list[TrajectoryStep]]):
-    """The steps of each task and repetition, read when they are needed: memory holds one number per step."""
+    """The steps of each task and repetition, read when they are needed: memory has one number per step."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

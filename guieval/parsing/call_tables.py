@@ -27,7 +27,7 @@ FINISH, IMPOSSIBLE = act.Stop(status="finish"), act.Stop(status="impossible")
 BUTTON_NAMES: dict[str, act.Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
 """The names that most families give the buttons, in lower case."""
 MIDDLE = act.Point(500.0, 500.0)
-"""Where a scroll starts whose call gives no place."""
+"""The start of a scroll whose call gives no place."""
 XY = ("x", "y")
 """As the keys of a place: its two numbers are two arguments."""
 
@@ -89,7 +89,7 @@ class Arguments(NamedTuple):
         return decoded(pair, self.frame, self.size)
 
     def milliseconds(self, key: str) -> float:
-        """A time given in seconds; one second where it is left out."""
+        """A time given in seconds; one second if it is missing."""
         value = self.values.get(key)
         return amount(1 if value is None else value, f"the {self.name}'s {key}", "seconds") * 1000
 
@@ -166,7 +166,7 @@ class Writing(NamedTuple):
 class Form:
     """How one kind of action is read from a call's arguments, and which arguments are written for it.
 
-    ``write`` gives ``None`` for an action that the call has no way to express. Where an argument has several names, the first
+    ``write`` gives ``None`` for an action that the call has no way to express. If an argument has several names, the first
     one is written.
     """
 
@@ -237,7 +237,7 @@ def tap(*keys: str) -> Form:
 
 
 def hold(*keys: str, seconds: str | None = None) -> Form:
-    """A long press at a place, for a time where the family has an argument for it."""
+    """A long press at a place, for a time if the family has an argument for it."""
 
     def read(call: Arguments) -> act.Action:
         point = call.point(*keys)
@@ -295,7 +295,7 @@ def swiped(start: str, *end: str) -> Form:
 
 
 def scrolled(word: str, *keys: str, needs_place: bool = False) -> Form:
-    """A scroll by a direction word, from a place where the family has an argument for it, else from the middle."""
+    """A scroll by a direction word, from a place if the family has an argument for it, else from the middle."""
 
     def read(call: Arguments) -> act.Action:
         placed = needs_place or call.found(*keys) is not None
@@ -318,8 +318,8 @@ def wheel(
 ) -> Form:
     """A turn of the wheel by an amount: the finger's direction for a positive and a negative one.
 
-    ``unit`` is what the amount counts, ``None`` where it says nothing about the distance; ``written`` is the amount of a scroll
-    that is written. ``place`` are the names of the argument with the place, where the family has one.
+    ``unit`` is what the amount counts, ``None`` if it says nothing about the distance; ``written`` is the amount of a scroll
+    that is written. ``place`` are the names of the argument with the place, if the family has one.
     """
 
     def read(call: Arguments) -> act.Action:
@@ -374,11 +374,11 @@ _NAME = re.compile(r"[\w.+ -]{1,40}")
 
 
 def _unknown(name: str) -> str:
-    """Why a call of that name is no action: where it cannot be a name at all, the response was not understood."""
+    """Why a call of that name is no action: if it cannot be a name at all, the response was not understood."""
     if not name:
         return "the reply names no action"
     if _NAME.fullmatch(name) is None:
-        return f"what stands for the action's name is none: {name!r:.60}"
+        return f"what is given as the action's name is none: {name!r:.60}"
     return f"{name!r} is not an action of this family"
 
 
@@ -395,7 +395,7 @@ class CallTable(dict[str, act.Action | Form]):
     ) -> act.Action:
         """The action that a call means, its places read in ``frame`` on a screenshot of ``size``.
 
-        Where an argument is missing or a place is outside the screen, it is an action of which only the type is known.
+        If an argument is missing or a place is outside the screen, it is an action of which only the type is known.
         """
         entry = self.get(name)
         if entry is None:
@@ -413,7 +413,7 @@ class CallTable(dict[str, act.Action | Form]):
     ) -> tuple[str, dict[str, Any]]:
         """The first call of the table that means ``action``: its name and its arguments, with places as ``place`` writes them.
 
-        ``ValueError`` where there is none. An unsupported action is written as the call that it is.
+        ``ValueError`` if there is none. An unsupported action is written as the call that it is.
         """
         if isinstance(action, act.Unsupported):
             return action.name, dict(action.arguments)

@@ -76,7 +76,7 @@ def first_call(text: str, names: Iterable[str]) -> CallExpression:
             unknown = unknown or name
     if unknown is not None:
         raise ParseError(f"the reply calls {unknown!r}, which is not an action of this family")
-    raise ParseError("the reply holds no action")
+    raise ParseError("the response has no action")
 
 
 def _calls(text: str) -> Iterator[tuple[str, int]]:
@@ -156,11 +156,11 @@ def _quoted_end(text: str, start: int, quote: str, unended: set[str]) -> int:
 
 def _resolved(value: str) -> str:
     if "\\" in value:
-        # for an escaped backslash stands meanwhile what the text does not hold, and no escape below can write
+        # an escaped backslash is meanwhile what the text does not contain, and no escape below can write
         present = set(value)
         mark = next((char for char in map(chr, range(0x10000, 0x110000)) if char not in present), None)
         if mark is None:
-            raise ParseError("the reply's text holds every character there is")
+            raise ParseError("the response's text contains every character there is")
         value = value.replace("\\\\", mark)
         for letter, meant in _ESCAPES.items():
             value = value.replace("\\" + letter, meant)

@@ -28,14 +28,14 @@ MAX_BRACKETS = 10
 
 
 def json_value(text: str, *, ends: int = -1) -> Any:
-    """The first JSON object or array in ``text``, whatever stands around it (prose, code fences, surplus brackets).
+    """The first JSON object or array in ``text``, whatever is around it (prose, code fences, surplus brackets).
 
     Also reads objects whose closing brackets are missing at the end, unless the text may be cut off inside a value or before
     another one, and Python literals (single quotes, trailing commas, ``True``). All numbers are finite, all keys are strings,
     all text can be written as UTF-8. An unreadable object is never replaced by a readable part of it, or by a later one.
 
-    Brackets can only be found missing where the value is known to end. ``ends`` is a place at which it may end, such as a
-    closing tag: only the text before it is read where the whole cannot be read.
+    Brackets can only be found missing if the end of the value is known. ``ends`` is a place at which it may end, such as a
+    closing tag: only the text before it is read if the whole cannot be read.
     """
     try:
         return _first_value(text)
@@ -81,13 +81,13 @@ def _first_value(text: str) -> Any:
                 return _checked(value)
         if meant:
             break
-    raise ParseError(f"the reply holds no readable JSON object: {text.strip()[:80]!r}")
+    raise ParseError(f"the response has no readable JSON object: {text.strip()[:80]!r}")
 
 
 def named_object(value: Any, key: str) -> tuple[str, dict[str, Any]]:
-    """The name that an object holds under ``key``, and its other entries; of several objects in a list, the first.
+    """The name that an object has under ``key``, and its other entries; of several objects in a list, the first.
 
-    Raises :class:`ParseError` where there is no object with such a name.
+    Raises :class:`ParseError` if there is no object with such a name.
     """
     first = value[0] if isinstance(value, list) and value else value
     if not isinstance(first, dict) or not isinstance(first.get(key), str):
@@ -135,7 +135,7 @@ def _span(text: str, quotes: str) -> tuple[str, str] | None:
     closers: list[str] = []
     for count, match in enumerate(_MARKS[quotes].finditer(text)):
         if count == MAX_MARKS:
-            raise ParseError(f"the reply's JSON holds more than {MAX_MARKS:,} brackets and quoted texts")
+            raise ParseError(f"the response's JSON has more than {MAX_MARKS:,} brackets and quoted texts")
         mark = match[0]
         if mark in "{[(":
             closers.append(_CLOSERS[mark])
@@ -157,7 +157,7 @@ _UNKNOWN_ESCAPE = re.compile(r"\\(?<!\\\\)(?:\\\\)*(?![\\'\"abfnrtvxuUN01234567\
 """Backslashes whose last one does not begin an escape sequence of Python."""
 # one that is never closed reaches to the end: it is not looked for again after each of its escaped quotes
 _STRING = re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*(?:'|\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*(?:\"|\Z)", re.DOTALL)
-# the digit stands first, so that places without one are passed over quickly; one within a number begins none
+# the digit is first, so that places without one are passed over quickly; one within a number begins none
 _WORD_IN_NUMBER = re.compile(r"\d(?<!\w\d)(?<![\w.]\.\d)[\d.]*+(?!e[-+]?\d|[xob][\da-f]+\b|j\b)[A-Za-z]", re.IGNORECASE)
 
 
@@ -178,11 +178,11 @@ def _checked(value: Any) -> Any:
             return value
         case int():
             if value.bit_length() > MAX_BITS:
-                raise ParseError("the reply's JSON holds an endless number")
+                raise ParseError("the response's JSON has an endless number")
             return value
         case float():
             if not math.isfinite(value):
-                raise ParseError(f"the reply's JSON holds the number {value}")
+                raise ParseError(f"the response's JSON has the number {value}")
             return value
         case str():
             return whole_text(value)
@@ -191,4 +191,4 @@ def _checked(value: Any) -> Any:
         case dict() if all(isinstance(key, str) for key in value):
             return {whole_text(key): _checked(item) for key, item in value.items()}
     # its type alone: a number of thousands of digits inside it has no repr
-    raise ParseError(f"the reply's JSON holds a value that JSON cannot express ({type(value).__name__})")
+    raise ParseError(f"the response's JSON has a value that JSON cannot express ({type(value).__name__})")

@@ -37,7 +37,7 @@ def is_place(text: str) -> bool:
 
 
 def _number_words(text: str) -> list[str]:
-    """The numbers that a text consists of; none where it holds anything else, or is too long for a place."""
+    """The numbers that a text consists of; none if it has anything else, or is too long for a place."""
     if len(text) > LONGEST_PLACE:
         return []
     if pair := _PAIR.fullmatch(text):  # by far the commonest form
@@ -64,7 +64,7 @@ def stated_place(text: str) -> str | None:
     marked = _MARKED_PLACE.search(text)
     if marked is not None:
         return marked[1] or marked[3] or ""
-    # looking for a pair is slow where many are begun and none is closed
+    # looking for a pair is slow if many are begun and none is closed
     bare = _BARE_PLACE.search(text) if any(mark in text for mark in "])）］") else None
     return None if bare is None else bare[0]
 

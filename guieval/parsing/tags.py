@@ -25,7 +25,7 @@ def split_reasoning(text: str, answer: str) -> tuple[str | None, str]:
 
     Reads ``<think>..</think>``, ``<thinking>``, ``<think_xyz>`` and ``<Thought>`` alike, and ``..</think>`` alone, which
     is what a thinking checkpoint writes when its chat template has already opened the block. ``answer`` is the text an
-    answer begins with (``<tool_call>``): where it occurs, the block ends at the last end tag in front of its last
+    answer begins with (``<tool_call>``): if it occurs, the block ends at the last end tag in front of its last
     occurrence, so that neither a tag inside an argument nor an answer rehearsed in the reasoning misleads. An unclosed
     block reaches to ``answer``, or takes the whole reply. The reasoning is ``None`` without a block.
     """
@@ -85,7 +85,7 @@ def _begins(text: str, start: int) -> bool:
 def closed_thought(text: str, answer: str) -> tuple[str | None, str]:
     """The thought in front of the answer (``None`` without one), and the rest.
 
-    As :func:`split_reasoning` with the same ``answer``, but a thought ends at an end tag only: where ``answer``
+    As :func:`split_reasoning` with the same ``answer``, but a thought ends at an end tag only: if ``answer``
     occurs within the thought alone, all up to the last end tag is thought. Raises :class:`ParseError` without an end tag, since
     a reply that was cut off while the model still thought has no answer.
     """
@@ -94,13 +94,13 @@ def closed_thought(text: str, answer: str) -> tuple[str | None, str]:
         end = len(text) - len(rest)
         if thought is None or _REASONING_END.fullmatch(text, max(0, text.rfind("</", 0, end)), end):
             return thought, rest
-    raise ParseError(f"the thought is never closed, so the reply holds no answer: it ends {text.strip()[-60:]!r}")
+    raise ParseError(f"the thought is never closed, so the response has no answer: it ends {text.strip()[-60:]!r}")
 
 
 def first_thought(text: str, answer: str) -> tuple[str | None, int]:
-    """The thought up to the first end tag and where it ends; ``None`` and 0 where it never ends.
+    """The thought up to the first end tag and where it ends; ``None`` and 0 if it never ends.
 
-    Without a start tag there is a thought only if no ``answer`` (``<answer>``) stands before the end tag.
+    Without a start tag there is a thought only if no ``answer`` (``<answer>``) is before the end tag.
     """
     end = _THINK_END.search(text)
     opened = _THINK_START.match(text)

@@ -77,7 +77,7 @@ class Comparison:
     ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``;
     empty if one of them is several ``repeats``, the first of which are ``first`` and ``second`` then. ``answers`` are both
     runs' answers, uncut; ``setups`` their set-ups in words; ``holm`` the number of comparisons with the first run that the
-    p-values are corrected for, by Holm's method; ``flips_file`` holds the steps that flipped, if they were written.
+    p-values are corrected for, by Holm's method; ``flips_file`` has the steps that flipped, if they were written.
     """
 
     directories: tuple[Path, Path]
@@ -137,7 +137,7 @@ def compare_runs(
     ``all``: all of their data set.
 
     Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, labels, overlay,
-    protocol (where none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps
+    protocol (if none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps
     they share, and the reasons are in ``unlike``; without shared steps there is nothing to compare.
     """
     repeats = tuple(each if isinstance(each, Repeats) else Repeats.of(each) for each in (first, second))
@@ -243,7 +243,7 @@ def _corrected(comparison: Comparison, same: Sequence[Comparison]) -> Comparison
 
 
 def flips(comparison: Comparison) -> Iterator[Flip]:
-    """Every step whose exact match differs where both runs answered it, by protocol, in the runs' order.
+    """Every step whose exact match differs and that both runs answered, by protocol, in the runs' order.
 
     Reads both journals again, for the answers and the reasons of their verdicts. Raises :class:`UsageError` for several
     repeats, of which each has flips of its own.

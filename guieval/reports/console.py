@@ -87,7 +87,7 @@ def own_table(runs: Sequence[Run[RunSummary]]) -> Table | None:
 
 
 def action_table(runs: Sequence[Run[RunSummary]]) -> Table | None:
-    """Type match and exact match by the reference's action type; ``None`` where all references are of one type."""
+    """Type match and exact match by the reference's action type; ``None`` if all references are of one type."""
     names = dict.fromkeys(name for run in runs for name in run.summary.by_action_type)
     if len(names) < 2:
         return None

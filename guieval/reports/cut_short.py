@@ -43,7 +43,7 @@ def cut_short(answers: JudgedAnswers, names: Sequence[str]) -> Iterator[str]:
 def unanswered(columns: RunColumns, own: str) -> NDArray[np.bool_]:
     """(n,) steps whose request failed or was never made.
 
-    Where a run stopped by its ``own`` protocol is judged by another, :func:`cut_short` reports the steps that the other one
+    If a run stopped by its ``own`` protocol is judged by another, :func:`cut_short` reports the steps that the other one
     would have reached.
     """
     judged = next(iter(columns.judged.values()))

@@ -115,7 +115,7 @@ class MarkOverlay:
             self._letter(centre, "P" if kind == "prediction" else "R", colour)
 
     def _letter(self, centre: _Place, letter: str, colour: _Colour) -> None:
-        """A letter above the mark, on the other side of it where the screen ends."""
+        """A letter above the mark, on the other side of it if the screen ends."""
         from PIL import ImageFont
 
         pixel = self._pixel
@@ -135,7 +135,7 @@ class MarkOverlay:
             self._line([wings[0], end, wings[1]], ink, width, closed=False)
 
     def _at(self, x: float, y: float) -> _Place:
-        """A place in pixels; what lies far outside the screen is moved nearer, for Pillow takes no number that large."""
+        """A place in pixels; points far off-screen are clamped: Pillow overflows on huge coordinates."""
         near = [min(max(value, -2000.0), 3000.0) / 1000 for value in (x, y)]
         return near[0] * self._width, near[1] * self._height
 

@@ -25,7 +25,7 @@ from guieval.steps import StepKey
 
 
 def _foreign(placed: Placed) -> str:
-    """The protocol's mark where its source does not evaluate such data."""
+    """The protocol's mark if its source does not evaluate such data."""
     return placed.protocol.foreign_mark([placed.columns.dataset])
 
 

@@ -26,7 +26,7 @@ from guieval.scoring.score import summary_of_run
 
 RunState: TypeAlias = State | Literal["running", "broken"]
 _STATES: Sequence[RunState] = ("broken", "running", "stopped", "never answered", "finished")
-"""Of repeats, the first of these that one of them is in stands for all."""
+"""Of repeats, the first of these that one of them is in represents all."""
 _OF_A_RUN = frozenset({EPISODES, LOCK, METRICS}.union(*JOURNALS.values()))
 
 

@@ -29,7 +29,7 @@ def folder_names(folders: Iterable[Path]) -> list[str]:
 
 
 def any_of(texts: Iterable[str]) -> re.Pattern[str]:
-    """Matches each text where no longer name follows: ``/home/ann`` not in ``/home/anna``, and never without texts."""
+    """Matches each text if no longer name follows: ``/home/ann`` not in ``/home/anna``, and never without texts."""
     return re.compile("|".join(f"{re.escape(text)}(?![\\w-]|\\.\\w)" for text in texts) or r"(?!)")
 
 

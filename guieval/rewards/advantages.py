@@ -1,8 +1,9 @@
 """Discounted returns and advantages of semi-online rollouts: step and episode level, normalised in groups, added up.
 
-Source: UI-S1 paper, equations 9 to 12, Table 8, and the variance condition of equation 13. Where the paper and its
+Source: UI-S1 paper, equations 9 to 12, Table 8, and the variance condition of equation 13. If the paper and its
 released code differ, both are available (:meth:`AdvantageSettings.paper`, the default, and :meth:`AdvantageSettings.released`);
-``docs/advantages.md`` has the table. Without torch: a trainer broadcasts a step's advantage to the tokens of its reply.
+``docs/development/advantages.md`` has the table. Without torch: a trainer broadcasts a step's advantage to the tokens of its
+response.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ reward, over all steps of all rollouts (released code), so that long rollouts we
 ``none``: the episode level is 0, and only the step level counts (Figure 8)."""
 SpreadOf: TypeAlias = Literal["advantages", "first-returns"]
 """The values whose standard deviation must exceed eta: all combined advantages of the group (the paper), or the rollouts'
-returns at their first step, where a group of one rollout is always kept (released code)."""
+returns at their first step, by which a group of one rollout is always kept (released code)."""
 
 _SAME, _NONE = 1e-9, 1e-12
 """Values whose range is below this share of their size differ by rounding alone, which must not become advantages; and so do
-those within the second of one another, where penalties and rewards cancel out and leave no size to compare with."""
+those within the second of one another, in which penalties and rewards cancel out and leave no size to compare with."""
 _CHOICES: dict[str, tuple[str, ...]] = {
     "normalise": get_args(Normalise),
     "segment": SEGMENTS,
@@ -142,7 +143,7 @@ def step_returns(
 ) -> list[float]:
     """R_t of a rollout's n steps (n,), of their rewards and of whether each matched by itself (not by a patch).
 
-    ``gamma`` in [0, 1] discounts a reward once for each step that it lies ahead. Raises :class:`UsageError` for another
+    ``gamma`` in [0, 1] discounts a reward once for each step that it is ahead. Raises :class:`UsageError` for another
     gamma or an unknown segment, and ``ValueError`` when there are not as many rewards as matches.
     """
     if not 0 <= gamma <= 1:
@@ -188,7 +189,7 @@ def spread(group: Sequence[Trajectory], settings: AdvantageSettings = PAPER) -> 
     Raises ``ValueError`` for an empty group, or rollouts of several tasks.
     """
     if len({one.uid for one in group}) != 1:
-        raise ValueError("a group holds rollouts of exactly one task")
+        raise ValueError("a group has rollouts of exactly one task")
     if settings.spread_of == "first-returns":
         values = [_returns(one, settings)[0] for one in group]
     else:
@@ -226,7 +227,7 @@ def _normalised(keys: Sequence[Sequence[_K]], values: Sequence[list[float]], set
 
 
 def _scale(members: list[float], settings: AdvantageSettings) -> tuple[float, float]:
-    """A group's mean, and what a difference from it is multiplied by: 0 where all members are the same."""
+    """A group's mean, and what a difference from it is multiplied by: 0 if all members are the same."""
     mean = fmean(members)
     deviation = _deviation(members, ddof=settings.ddof)
     if not deviation:

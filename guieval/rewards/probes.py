@@ -34,7 +34,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Earnings:
-    """Means over the ``steps`` that a probe could answer; shares in [0, 1], ``None`` where it could answer none.
+    """Means over the ``steps`` that a probe could answer; shares in [0, 1], ``None`` if it could answer none.
 
     ``expert`` is what the expert earns on the same steps.
     """

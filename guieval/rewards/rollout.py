@@ -74,7 +74,7 @@ class SemiOnlineRollout:
 
     @property
     def history(self) -> tuple[HistoryEntry, ...]:
-        """The history in the prompt of :attr:`task`, oldest first: own outputs where they matched, patches elsewhere (H_t)."""
+        """The history in the prompt of :attr:`task`, oldest first: own outputs if they matched, else patches (H_t)."""
         return tuple(self._history)
 
     @property

@@ -28,7 +28,7 @@ from guieval.steps import StepOutcome, StepTaskModel
 class UIR1Reward(ABCReward):
     """UI-R1: R = R_T + R_C + R_F (eq. 2): the action's type, the click's coordinate, the format of the reply.
 
-    R_C (``coordinate``) is 1 if a click lies in the target's box (eq. 3). An action without a place earns it if its type is
+    R_C (``coordinate``) is 1 if a click is in the target's box (eq. 3). An action without a place earns it if its type is
     right, as in the released code: together that is the exact match of protocol ``ui-r1-reward``. R_F (``format``) requires
     ``<think>`` and ``<answer>``. The released code's own leniencies, on raw texts, are in :mod:`guieval.rewards.ui_r1`.
     """
@@ -49,7 +49,7 @@ class UIR1ReleasedReward(UIR1Reward):
     """UI-R1's reward as its released code gives it, on the raw response (:mod:`guieval.rewards.ui_r1`).
 
     The solution has the step's box in pixels of the screenshot, and zeros for a click without one. No adapter reads the
-    response: only the released names of actions count, and nothing but the first ``<answer>``. The outcome beside it is the
+    response: only the released names of actions count, and nothing but the first ``<answer>``. The outcome with it is the
     protocol's, so ``type`` and ``coordinate`` may differ from it.
     """
 
@@ -80,7 +80,7 @@ def _released_name(action: Action) -> str:
 
 @dataclass(frozen=True)
 class UIR1IoUReward(ABCReward):
-    """UI-R1's ablation (section 4.4): R_IoU takes the place of R_C, 1 where IoU with the target's box is above ``threshold``.
+    """UI-R1's ablation (section 4.4): R_IoU takes the place of R_C, 1 if IoU with the target's box is above ``threshold``.
 
     The predicted box is four numbers in the reply (:func:`guieval.rewards.response.predicted_box`), because a unified click
     is only a point. ``iou`` is 0 for a click whose reply has no box, wherever its point is, for a step without a target box and
@@ -137,8 +137,8 @@ class HyperTrackGaussianReward(HyperTrackReward):
 
     R_params of a click that answers a click is exp(-½ ((x - cx)² / sx² + (y - cy)² / sy²)) about the centre of the target's
     box, sx = ``alpha`` x its width and sy = ``alpha`` x its height; of several accepted clicks the highest counts. GUIEvalKit
-    does not publish its alpha; 0.5 is GUI-G²'s. Where no accepted click has a box, and for all other actions, R_params stays
-    binary. The verdict stays the protocol's, so ``params`` may be above 0 where a click is judged wrong.
+    does not publish its alpha; 0.5 is GUI-G²'s. If no accepted click has a box, and for all other actions, R_params stays
+    binary. The verdict stays the protocol's, so ``params`` may be above 0 if a click is judged wrong.
     """
 
     name: ClassVar[str] = "hypertrack-gaussian"
@@ -213,7 +213,7 @@ class UIS1ReleasedReward(ABCReward):
 
     The score is 0 for a reply without a comparable action, 0.1 (``parsed_score``) for any other, 0.5 (``type_score``) for the
     right type and 1 for an exact match, by the released training matcher (protocol ``ui-s1-reward-match``, which judges
-    vertical scrolls upside down where the data has no direction label). Its labels HARMFUL and NEUTRAL of single steps are left
+    vertical scrolls upside down if the data has no direction label). Its labels HARMFUL and NEUTRAL of single steps are left
     out because no published data has them.
     """
 

@@ -22,7 +22,7 @@ _TAG = re.compile(r"<[^<>]{0,40}>")
 
 @dataclass(frozen=True)
 class Sign:
-    """A property of a reply that ``holds`` tests."""
+    """A property of a response that ``holds`` tests."""
 
     name: str
     summary: str

@@ -43,7 +43,7 @@ class RawResponse(NamedTuple):
 class ABCReward:
     """A step reward: an evaluator and weights (the fields of subclasses), of which ``of`` makes a number.
 
-    A reply that holds no action (verdict *unparseable*), and an action outside the unified space (*unsupported*) if none is
+    A response that has no action (verdict *unparseable*), and an action outside the unified space (*unsupported*) if none is
     accepted, match neither in type nor exactly: they earn only the format part. Pure, like the evaluator.
     """
 
@@ -65,7 +65,7 @@ class ABCReward:
     evaluator: ActionEvaluator
 
     def of(self, task: StepTaskModel, action: Action | None, *, well_formed: bool, box: Box | None = None) -> RewardParts:
-        """Reward one action; ``None`` is a reply that holds none.
+        """Reward one action; ``None`` is a response that has none.
 
         ``well_formed``: whether the reply has the required format; ``box``: the box in the reply, if any (thousandths of the
         screen; only rewards with ``reads_boxes`` look at it). Raises :class:`UsageError` for a reward with ``reads_text``.

@@ -4,7 +4,7 @@ Source: lll6gg/UI-R1, ``src/ui_r1/src/open_r1/grpo_json_action_coord.py`` (arXiv
 parser and no protocol, because their leniency is part of what was trained: they search the first ``<answer>`` of a
 text with patterns and read nothing else. A completion is ``<think>...</think><answer>[{'action': 'click', 'coordinate': [x,
 y]}]</answer>``; a solution is written alike, with the target's box [x1, y1, x2, y2] in pixels of the original screenshot in
-place of the point, and zeros where there is none. Typed texts, app names and scroll directions are not looked at.
+place of the point, and zeros if there is none. Typed texts, app names and scroll directions are not looked at.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _FORMAT = re.compile(r"<think>.*?</think>\s*<answer>.*?</answer>", re.DOTALL)
 
 
 def action_reward(completion: str, solution: str) -> float:
-    """1 where both answers name the same action, letter for letter, else 0; an answer that names none never agrees."""
+    """1 if both answers name the same action, letter for letter, else 0; an answer that names none never agrees."""
     named = _action(completion)
     return float(named is not None and named == _action(solution))
 
 
 def coordinate_reward(completion: str, solution: str, scale: tuple[float, float] = (1.0, 1.0)) -> float:
-    """1 where the action is right and a click lies in the solution's box, borders included, else 0.
+    """1 if the action is right and a click is in the solution's box, borders included, else 0.
 
     ``scale`` (x, y) takes a predicted point, in pixels of the image that the model saw, to the original screenshot; the result
     is cut to whole pixels. Every other action gets 1 as soon as its name is right. An answer without a point counts as a click
@@ -45,7 +45,7 @@ def coordinate_reward(completion: str, solution: str, scale: tuple[float, float]
 
 
 def format_reward(completion: str) -> float:
-    """1 where the whole completion is a ``<think>`` part and an ``<answer>`` part, with nothing but space between, else 0.
+    """1 if the whole completion is a ``<think>`` part and an ``<answer>`` part, with nothing but space between, else 0.
 
     The content of the parts does not matter, and neither part has to end at its first closing tag.
     """

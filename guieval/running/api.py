@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 class RunResult:
     """The results of runs, in the order in which they were done; ``result["sop"]`` is the (first) one in that mode.
 
-    ``directory`` holds all of them. ``not_begun`` are the directories of runs that an interrupted one left out.
+    ``directory`` has all of them. ``not_begun`` are the directories of runs that an interrupted one left out.
     """
 
     directory: Path
@@ -146,9 +146,9 @@ def planned_runs(
     trust: bool,
     base: Mapping[str, Any] | None = None,
 ) -> list[tuple[RunConfig, Path]]:
-    """The configuration of every run with its directory: a new one for each mode, or those that ``resume`` holds.
+    """The configuration of every run with its directory: a new one for each mode, or those that ``resume`` has.
 
-    Raises :class:`UsageError` where a new directory would lie inside another run.
+    Raises :class:`UsageError` if a new directory would lie inside another run.
     """
     path = run_file(file)
     if settings.get("replay") is not None:
@@ -178,7 +178,7 @@ def _refuse_unused_cluster_settings(config: RunConfig) -> None:
 
 
 def common_folder(directories: Sequence[Path]) -> Path:
-    """The folder that holds all runs: the run's own, where there is one."""
+    """The folder of all runs: the run's own, if there is one."""
     return Path(os.path.commonpath(directories))
 
 

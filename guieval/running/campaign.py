@@ -53,7 +53,7 @@ class Campaign(BaseModel):
     seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
     settings: Settings = Field(default_factory=dict)
     protocols: tuple[str, ...] = Field((), description="protocols of the leaderboard (default: each run's own)")
-    references: tuple[str, ...] = Field((), description="published tables shown beside it")
+    references: tuple[str, ...] = Field((), description="published tables shown next to it")
     metrics: str | None = Field(None, description="metrics of the leaderboard, with commas between")
     disagreement: float = Field(0.2, gt=0, le=1, description="share of steps on which one of two models alone is right")
     icc: float = Field(0.1, ge=0, le=1, description="correlation of two models' difference within episodes")

@@ -1,6 +1,6 @@
 """Where the settings of a run meet: YAML file, ``--set`` overrides and command-line flags in one merge, checked once.
 
-:mod:`guieval.settings` declares them. The resolved configuration is saved beside the results.
+:mod:`guieval.settings` declares them. The resolved configuration is saved with the results.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def update(values: dict[str, Any], later: Mapping[str, Any]) -> None:
 
 
 def read_settings(file: Path, kind: str) -> dict[str, Any]:
-    """The settings in a YAML file; :class:`UsageError` that calls it a ``kind`` file where it holds none."""
+    """The settings in a YAML file; :class:`UsageError` that calls it a ``kind`` file if it has none."""
     try:
         values = read_yaml(read_text(file))
     except OSError as error:
@@ -120,7 +120,7 @@ def _read_override(given: str) -> tuple[list[str], Any]:
 
 
 def read_value(given: str, text: str) -> Any:
-    """The YAML value of ``--set given``, or its text where that is not YAML."""
+    """The YAML value of ``--set given``, or its text if that is not YAML."""
     try:
         return read_yaml(text)
     except AliasError as error:
@@ -179,7 +179,7 @@ def parse(values: Mapping[str, Any], *, kept: Mapping[str, Any] | None = None) -
 
 
 def refuse_the_key(config: RunConfig) -> None:
-    """Raise :class:`UsageError` if a setting holds the key itself, since a run's files hold its settings."""
+    """Raise :class:`UsageError` if a setting is the key itself, since a run's files contain its settings."""
     for variable in dict.fromkeys((config.server.api_key_env, config.history.patch_api_key_env)):
         key = os.environ.get(variable, "").strip()
         if not looks_secret(key):

@@ -41,8 +41,8 @@ def _new(record: StepRecord) -> Iterator[Sample | Patch]:
 class Tokens:
     """Tokens as reported by the servers, of every response that has to be paid.
 
-    ``reported`` of ``answers`` responses came with both counts; the sums are over those. ``others`` of them are beside the
-    answer: looks of computer-use models, and attempts that could not be used.
+    ``reported`` of ``answers`` responses came with both counts; the sums are over those. ``others`` of them are besides the
+    response: looks of computer-use models, and attempts that could not be used.
     """
 
     answers: int = 0
@@ -59,7 +59,7 @@ class Tokens:
             self.others += len(part.other_usage)
 
     def count_other(self, usage: Usage) -> None:
-        """Add one response beside the answer."""
+        """Add one response besides the answer."""
         self.others += 1
         self.count(usage)
 

@@ -28,7 +28,7 @@ GIVE_UP_AFTER = 100
 LOADING = ("vllm", "vllm-inprocess", "transformers")
 """Engines that load a model on this machine."""
 _OTHER_FILES = 128
-"""Files that a process holds open beside its connections."""
+"""Files that a process has open besides its connections."""
 
 
 class Answering(NamedTuple):
@@ -45,7 +45,7 @@ class Answering(NamedTuple):
 
 
 def engine_kind(config: RunConfig, model: ModelConfig) -> str:
-    """The engine's name, where the setting is ``auto`` the checkpoint's own."""
+    """The engine's name, if the setting is ``auto``, the checkpoint's own."""
     return model.engine if config.server.engine == "auto" else config.server.engine
 
 
@@ -64,7 +64,7 @@ def never_asked(config: RunConfig) -> RunConfig:
 
 
 def open_server(config: RunConfig, log: Path) -> VLLMServer | None:
-    """The server that must be started for a configuration (engine ``vllm``), not started yet; ``None`` where it needs none.
+    """The server that must be started for a configuration (engine ``vllm``), not started yet; ``None`` if it needs none.
 
     Raises :class:`UsageError` if it could not be started: vLLM is missing, an argument is wrong, the weights are unknown.
     """
@@ -186,7 +186,7 @@ def native_api(kind: str) -> type[NativeAPI]:
 
 
 def with_key_variable(config: RunConfig) -> RunConfig:
-    """The configuration with the variable from which a hosted API's key is read, where the setting is at its default.
+    """The configuration with the variable from which a hosted API's key is read, if the setting is at its default.
 
     Raises :class:`UsageError` if another setting holds that key.
     """
@@ -199,7 +199,7 @@ def with_key_variable(config: RunConfig) -> RunConfig:
 
 
 def _hosted(config: RunConfig, model: ABCModel, kind: str, slots: int | None) -> Answering:
-    """A hosted model's native API, at its maker's address where no base URL is given."""
+    """A hosted model's native API, at its maker's address if no base URL is given."""
     from guieval.engines.apis.hosted import HostedEngine
 
     api = native_api(kind)
@@ -245,7 +245,7 @@ def _by_server(
 
 
 def _weights(config: RunConfig, shipped: str | None) -> str | None:
-    """Where the user says that the weights are, else where they are shipped; ``None`` if the model's id finds them."""
+    """Where the user says that the weights are, else the place of the shipped ones; ``None`` if the model's id finds them."""
     if config.model.model_path or config.server.vllm.get("model") or shipped is None:
         return config.model.model_path
     return str(config_folder() / "checkpoints" / shipped)

@@ -42,7 +42,7 @@ class Estimate:
     """The estimate of one run; ``None`` is what is not known.
 
     ``left`` is how many of its ``steps`` (online: tasks) have no record yet, ``seconds`` how long these take. ``at_most``: the
-    mode may end earlier. ``forecast`` is ``None`` where no model is asked (``asks``), or the data are missing
+    mode may end earlier. ``forecast`` is ``None`` if no model is asked (``asks``), or the data are missing
     (``missing_data``). ``detectable`` is the smallest true difference in exact match (online: in success) to another run on the
     same steps that is found with a power of 80 %.
     """

@@ -119,7 +119,7 @@ def repeated(results: Sequence[Result]) -> list[list[Result]]:
 def resolve_jobs(configs: Sequence[tuple[RunConfig, Path]], *, root: Path, accept_changes: bool = False) -> list[Job]:
     """Resolve all runs before any work is done, so that a wrong name is found at once; :func:`asked_once` of them.
 
-    ``root`` holds all directories.
+    ``root`` has all directories.
     """
     servers = open_servers([config for config, _ in configs], root / "vllm.log")
     jobs: list[Job] = []
@@ -162,7 +162,7 @@ def _same_requests(one: ResolvedRun, other: ResolvedRun) -> bool:
 
 
 def open_servers(configs: Sequence[RunConfig], log: Path) -> list[VLLMServer | None]:
-    """The server each run needs, ``None`` where it needs none; runs that differ in their mode alone share one.
+    """The server each run needs, ``None`` if it needs none; runs that differ in their mode alone share one.
 
     Raises :class:`guieval.errors.UsageError` when one could not be started. Nothing is started here.
     """
@@ -222,7 +222,7 @@ class Servers:
 class Executor:
     """Does one run after the other with the servers, or on the cluster, that they need. A context manager.
 
-    ``config`` is the first run's. Entering raises :class:`guieval.errors.UsageError` where the cluster cannot be used.
+    ``config`` is the first run's. Entering raises :class:`guieval.errors.UsageError` if the cluster cannot be used.
     """
 
     def __init__(self, config: RunConfig, display: Display, telemetry: Telemetry) -> None:
@@ -235,7 +235,7 @@ class Executor:
 
     def __enter__(self) -> Executor:
         with ExitStack() as stack:
-            # a run stops in order by itself; this is for what lies before, between and after runs
+            # a run stops in order by itself; this is for the times before, between and after runs
             stack.enter_context(signals_as_interrupt())
             stack.enter_context(self._servers)
             if self._cluster is not None:
@@ -249,7 +249,7 @@ class Executor:
     def execute(self, job: Job) -> Iterator[Result]:
         """Do what is left of a run that was begun; its result.
 
-        Raises what the run raises, after the result where the run had come to something.
+        Raises what the run raises, after the result if the run had come to something.
         """
         run, directory = job
         if (directory / SHARDS).is_dir():  # of a cluster run that was killed
@@ -276,7 +276,7 @@ class Executor:
         yield self._result(run, outcome)
 
     def check(self) -> None:
-        """Raise :class:`guieval.engines.vllm.server.ServerFailure` where the server in use is gone."""
+        """Raise :class:`guieval.engines.vllm.server.ServerFailure` if the server in use is gone."""
         self._servers.check()
 
     def stop(self) -> None:
@@ -302,14 +302,14 @@ def execute(
 ) -> Iterator[Result]:
     """Do runs one after the other; the result of each as it ends, until one was interrupted, gave up or halted.
 
-    Directories that hold no run yet are begun all together, and must hold none where the runs are ``fresh``; ``first`` is
+    Directories that hold no run yet are begun all together, and must hold none if the runs are ``fresh``; ``first`` is
     called just before. Raises what ends a run, after the result of what was answered before.
     """
     telemetry = Telemetry([run for run, _ in jobs], display)
     with Executor(jobs[0].run.config, display, telemetry) as executor:
         opened(executor)
         remember([run.config for run, _ in jobs])
-        first()  # only now: where there is no cluster, there is to be no directory either
+        first()  # only now: if there is no cluster, there is to be no directory either
         for run, directory in jobs:
             if fresh or not is_run(directory):
                 Runner(run, directory).begin()  # all first here too: a resume must know of the runs that were not reached

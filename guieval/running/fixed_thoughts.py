@@ -54,7 +54,7 @@ class FixedThoughts:
         }
 
     def among(self, selection: Selection) -> Selection:
-        """The steps of a selection that have a thought; :class:`UsageError` where none has."""
+        """The steps of a selection that have a thought; :class:`UsageError` if none has."""
         plan: dict[EpisodeKey, Sequence[int]] = {}
         for key, steps in selection.plan.items():
             thought = [index for index in steps if StepKey(*key, index) in self.texts]
@@ -77,13 +77,13 @@ class FixedThoughts:
 
 
 def read_thoughts(directory: Path) -> FixedThoughts:
-    """The thoughts of a run. Raises :class:`UsageError` where there is no run, or one in which nothing was thought."""
+    """The thoughts of a run. Raises :class:`UsageError` if there is no run, or one in which nothing was thought."""
     manifest = RunFolder(directory).manifest
     thoughts = {record.task.key: thought_of(record) for record in answered(directory)}
     texts = {key: text for key, text in thoughts.items() if text is not None}
     model = manifest.config.model.name
     if not texts:
-        why = "holds no answer" if not thoughts else f"holds no thought: {model} gave none at {len(thoughts):,} steps"
+        why = "has no answer" if not thoughts else f"has no thought: {model} gave none at {len(thoughts):,} steps"
         raise UsageError(f"the run {str(directory)!r} {why}")
     return FixedThoughts(directory, model, manifest.benchmark.name, texts, len(thoughts) - len(texts))
 
@@ -106,7 +106,7 @@ def answered(directory: Path) -> Iterator[StepRecord]:
 def thought_of(record: StepRecord) -> str | None:
     """The thought of a step's first sample; ``None`` for none, and for one of blanks alone.
 
-    Of a reply that its adapter could not read it is what a server's reasoning parser took out of it, else what it holds
+    Of a reply that its adapter could not read it is what a server's reasoning parser took out of it, else what it has
     between tags of its own; a thought in any other form is lost with such a reply.
     """
     sample = record.sample

@@ -28,8 +28,8 @@ EXAMPLES = 20
 class Forecast:
     """An estimate of a whole run.
 
-    ``requests`` is an upper bound where a mode may stop early. ``prompt_tokens`` is the mean of a request's, ``None`` online,
-    where screens are not known. ``reply_tokens`` is the most that a reply may have, if it is limited.
+    ``requests`` is an upper bound if a mode may stop early. ``prompt_tokens`` is the mean of a request's, ``None`` online,
+    because screens are not known. ``reply_tokens`` is the most that a reply may have, if it is limited.
     """
 
     mode: str
@@ -58,7 +58,7 @@ class Forecast:
     def worst_cost(self, steps: int = 1) -> float | None:
         """The most that so many steps can cost, in the currency of :attr:`price`, as far as the prompts are estimated well.
 
-        ``None`` where the price, the prompts or a limit of the responses is not known.
+        ``None`` if the price, the prompts or a limit of the responses is not known.
         """
         if self.price is None or self.prompt_tokens is None or self.reply_tokens is None:
             return None

@@ -19,8 +19,8 @@ def read_artifacts(directory: Path, evaluator: ActionEvaluator, *, pick: Pick = 
     """The artifacts that a run, or the rounds of a rollout, hold; exact is what ``evaluator`` calls so.
 
     Of several exact samples of a step, ``first`` takes the first one of the first round that has one; ``seeded`` takes each
-    with equal probability, by a hash of ``seed``, the step, the round and the sample. Of a step that stands in a journal more
-    than once, the last record counts that was answered whole. Raises :class:`UsageError` where there is no run, the rounds are
+    with equal probability, by a hash of ``seed``, the step, the round and the sample. Of a step that is in a journal more
+    than once, the last record counts that was answered whole. Raises :class:`UsageError` if there is no run, the rounds are
     of different models or benchmarks, the model was given another one's thoughts, or no answer is exact.
     """
     found: dict[StepKey, tuple[tuple[int, ...], Artifact]] = {}
@@ -35,10 +35,10 @@ def read_artifacts(directory: Path, evaluator: ActionEvaluator, *, pick: Pick = 
             if key not in found or best[0] < found[key][0]:
                 found[key] = best
     if len(names) > 1:
-        raise UsageError(f"{str(directory)!r} holds runs of different models or benchmarks, so no one model's artifacts")
+        raise UsageError(f"{str(directory)!r} has runs of different models or benchmarks, so no one model's artifacts")
     if not found:
         raise UsageError(
-            f"{str(directory)!r} holds no answer that is an exact match under {evaluator.protocol.name!r}, so no artifacts"
+            f"{str(directory)!r} has no response that is an exact match under {evaluator.protocol.name!r}, so no artifacts"
         )
     steps = {key: artifact for key, (_, artifact) in found.items()}
     ((model, benchmark),) = names

@@ -22,8 +22,8 @@ class RunOutcome:
     """How a run ended, and what failed in this session, by stage.
 
     ``interrupted``: the user stopped it. ``gave_up``: too many requests in a row were not answered. ``halted`` says why it
-    began no further step, where it did not. ``tokens`` are those of every answer, ``endpoints`` the servers as
-    they fared in this session, and ``foreign`` is the protocol's mark where its source does not evaluate such data.
+    began no further step, if it did not. ``tokens`` are those of every answer, ``endpoints`` the servers as
+    they fared in this session, and ``foreign`` is the protocol's mark if its source does not evaluate such data.
     """
 
     directory: Path

@@ -26,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def repeats_of(config: RunConfig, directory: Path, seeds: Sequence[int] = ()) -> list[tuple[RunConfig, Path]]:
-    """The runs that a configuration stands for with their directories: its repeats below ``directory``, or itself in it.
+    """The runs of a configuration with their directories: its repeats below ``directory``, or itself in it.
 
     ``seeds`` are those of sampling, one for each repeat, in place of those that follow from the settings. Raises
     :class:`UsageError` if repeats would not be draws of their own.

@@ -1,6 +1,6 @@
 """The one way from a configuration to a run: :func:`resolve` finds and checks everything that a run needs, and freezes it.
 
-A :class:`ResolvedRun` is what the runner takes, beside a directory and callbacks. Nothing is set on it afterwards.
+A :class:`ResolvedRun` is what the runner takes, besides a directory and callbacks. Nothing is set on it afterwards.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def resolve(
 
     Engine ``vllm`` needs ``server`` (:func:`guieval.running.engine_choice.open_server`), which must run while the run is
     executed. ``parts`` are used in place of what ``config`` names. What ``like`` has read of the benchmark, and of the answers
-    to mix in, is not read again where it is the same. Raises :class:`UsageError` for an unknown name, a missing data folder, a
+    to mix in, is not read again if it is the same. Raises :class:`UsageError` for an unknown name, a missing data folder, a
     model without a server, a selection that the benchmark cannot give, patches that the mode or the engine does not allow, or
     thoughts that the model does not take.
     """
@@ -105,8 +105,8 @@ def run_mode(config: RunConfig) -> Mode:
 def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, Any]]:
     """The request parameters of each sample of a step.
 
-    A single sample has the parameters of the first. Of several, each that is not greedy gets the seed ``seed`` + its number,
-    where ``seed`` is that of ``sampling``, else the run's. The further ones have ``resampling`` over the parameters of the
+    A single sample has the parameters of the first. Of several, each that is not greedy gets the seed ``seed`` + its number;
+    ``seed`` is that of ``sampling``, else the run's. The further ones have ``resampling`` over the parameters of the
     first. Raises :class:`UsageError` when a server would get the same greedy request more than once.
     """
     count = config.sampling.samples

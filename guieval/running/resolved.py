@@ -56,7 +56,7 @@ class ResolvedRun:
     mixture: Mixture | None = None
     """The content of a mixed history."""
     accept_changes: bool = False
-    """Whether a resume continues where model, data, prompts or sampling differ, and marks the run as mixed."""
+    """Whether a resume continues if model, data, prompts or sampling differ, and marks the run as mixed."""
     server: VLLMServer | None = None
     """The server that must be started before the run is executed."""
 
@@ -100,7 +100,7 @@ class ScreenshotCheck:
         self._done = True
 
     def look(self, run: ResolvedRun, *, resume: bool) -> str | None:
-        """Raise :class:`UsageError` where screenshots are missing or damaged.
+        """Raise :class:`UsageError` if screenshots are missing or damaged.
 
         The steps of a run that is resumed cannot be changed, so there it is a warning, unless no step at all can be asked.
         """

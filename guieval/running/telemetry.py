@@ -1,4 +1,4 @@
-"""Reports of runs beside their metrics: progress, cost, and trackers such as W&B."""
+"""Reports of runs besides their metrics: progress, cost, and trackers such as W&B."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _names(run: ResolvedRun) -> list[str]:
 
 
 def price_of(run: ResolvedRun) -> Price | None:
-    """The price of the model, where a service is asked that has one."""
+    """The price of the model, if a service with a price is queried."""
     if run.config.server.engine not in ("auto", "openai", *HOSTED) or not asks_a_model(run.config, run.model.config):
         return None
     return find_price(read_prices(Path(run.config.tracking.prices) if run.config.tracking.prices else None), _names(run))

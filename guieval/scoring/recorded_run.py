@@ -90,7 +90,7 @@ def recorded_answers(
 def _notes(folder: RunFolder, others: Sequence[str], overlay: Overlay | None, overlaid: int) -> list[str]:
     """What is to be said of a run; ``overlaid``: how many of its steps the overlay adds to."""
     records, imported = folder.records, folder.manifest.imported
-    damaged = [f"line {number} of {records.path} holds no record and was passed over" for number in records.damaged]
+    damaged = [f"line {number} of {records.path} has no record and was passed over" for number in records.damaged]
     lines = [*damaged, *caveats.notes(folder.manifest), *(imported.lines if imported is not None else ()), *others]
     if overlay is not None and overlaid < overlay.steps:
         lines.append(f"{overlaid:,} of the {overlay.steps:,} steps that the overlay adds to are recorded in this run")
@@ -168,7 +168,7 @@ def recorded_model(manifest: Manifest, adapter: str | None = None) -> ABCModel:
 
 
 def read_again(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, sample: Sample) -> Sample:
-    """A recorded answer as ``evaluator`` judges it; its reply is parsed again where a ``model`` is given."""
+    """A recorded answer as ``evaluator`` judges it; its response is parsed again if a ``model`` is given."""
     if model is not None and sample.raw_response is not None:
         return read_response(model, evaluator, task, recorded_response(sample), seconds=sample.seconds)
     return sample.model_copy(update={"outcome": evaluator.rescore(task, sample)})

@@ -81,7 +81,7 @@ def store_summary(
     """Write a run's summary to ``metrics.json``, with its protocol, steps and overlay.
 
     ``cost`` (JSON) is what the run's answers cost; ``servers`` describes how each server did in this session, and those stored
-    before are kept where it is empty. The size of the journal is written too, for :func:`stored_summary`.
+    before are kept if it is empty. The size of the journal is written too, for :func:`stored_summary`.
     """
     folder = RunFolder(directory)
     manifest = folder.manifest.to_json()
@@ -108,7 +108,7 @@ def stored_summary(folder: RunFolder) -> Summary | None:
     """The summary in ``metrics.json``, without reading the journal; ``None`` if it would be another one now.
 
     It would be another one if the journal has grown since, if the rules of the run's protocol have changed, or if an earlier
-    version wrote it. Raises :class:`guieval.errors.UsageError` if the folder holds no run.
+    version wrote it. Raises :class:`guieval.errors.UsageError` if the folder has no run.
     """
     protocol = folder.manifest.protocol
     try:

@@ -50,7 +50,7 @@ Engine: TypeAlias = Literal[
 class Group(BaseModel):
     """Settings that belong together.
 
-    ``main`` is the field that is meant where the group has a plain value (``model: ui-tars-7b``), ``open`` the one that holds
+    ``main`` is the field that is meant if the group has a plain value (``model: ui-tars-7b``), ``open`` the one with
     names which are no fields (``sampling: {top_k: 1}``).
     """
 
@@ -90,9 +90,7 @@ class Data(Group):
     bench: Text = setting(..., "benchmark name (`guieval benchmarks`)", FLAG, PUBLIC)
     bench_options: LoaderOptions = setting({}, "options of that benchmark's loader", OUTWARD)
     folder: File | None = setting(None, "the benchmark's data folder", RUNTIME, FLAG)
-    split: Text | None = setting(
-        None, "split to run, or all; when not given, test where the data has one, else all", FLAG, PUBLIC
-    )
+    split: Text | None = setting(None, "split to run, or all; when not given, test if the data has one, else all", FLAG, PUBLIC)
     subset: Texts = setting((), "run these subsets only", FLAG, PUBLIC)
     sample_set: Text | None = setting(None, "run only the steps of this named set (`guieval data sample-sets`)", FLAG, PUBLIC)
     episodes: File | None = setting(None, "file that lists the episodes, or the steps, to run", RUNTIME, FLAG)
@@ -124,13 +122,13 @@ class History(Group):
     )
     patch_base_urls: Urls = setting((), "OpenAI-compatible endpoints of that auxiliary model", RUNTIME, FLAG, OUTWARD)
     patch_api_key_env: Variable = setting(
-        "PATCH_API_KEY", "environment variable that holds their key; never stored", RUNTIME, OUTWARD
+        "PATCH_API_KEY", "environment variable with their key; never stored", RUNTIME, OUTWARD
     )
     fixed_thoughts: File | None = setting(None, "earlier run whose recorded thoughts the model is given", RUNTIME, FLAG)
     mix: Values = setting(
         {}, "a mixed history (mode offline): start, end, shape, mean, kappa, over, seed, repeat, pick (docs/mixing.md)"
     )
-    mix_artifacts: File | None = setting(None, "run or rollout whose exact answers a mixed history holds", RUNTIME)
+    mix_artifacts: File | None = setting(None, "run or rollout whose exact responses are in a mixed history", RUNTIME)
 
 
 class Sampling(Group):
@@ -159,7 +157,7 @@ class Server(Group):
     served_model: Text | None = setting(None, "model name to ask the server for; found out when not given", RUNTIME, FLAG)
     api_key_env: Variable = setting(
         "OPENAI_API_KEY",
-        "environment variable that holds the key; never stored (engines of other makers: their own variable)",
+        "environment variable with the key; never stored (engines of other makers: their own variable)",
         RUNTIME,
         FLAG,
         OUTWARD,
@@ -184,7 +182,7 @@ class Server(Group):
         None, "screenshots by file:// URL, for the server shares this disk (engine vllm: unless false)", RUNTIME
     )
     image_uuids: bool | None = setting(
-        None, "name screenshots that the server holds, by vLLM's uuid (engine vllm: unless false)", RUNTIME
+        None, "name screenshots that the server has, by vLLM's uuid (engine vllm: unless false)", RUNTIME
     )
     insecure_tls: Literal["I accept unverified certificates"] | None = setting(
         None, "these exact words accept an https server whose certificate cannot be verified", RUNTIME, OUTWARD
@@ -355,7 +353,7 @@ def place(path: Sequence[str]) -> tuple[str, ...]:
 def placed(values: Mapping[str, Any], *, lenient: bool = False) -> dict[str, Any]:
     """Settings by group and field, each given within its group or by its own name.
 
-    What is unknown stays where it is if ``lenient``. Else it raises :class:`UsageError`, as does a setting given twice.
+    What is unknown stays if ``lenient``. Else it raises :class:`UsageError`, as does a setting given twice.
     """
     found: dict[str, Any] = {}
     for given_as, value in values.items():

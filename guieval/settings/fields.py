@@ -70,7 +70,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _no_secrets(values: dict[str, Any]) -> dict[str, Any]:
-    """Refuse a setting that is a secret by its name, unseen: the manifest holds all settings, and the journal some."""
+    """Refuse a setting that is a secret by its name, unseen: the manifest has all settings, and the journal some."""
     if (name := secret_name(values)) is not None:
         raise PydanticCustomError("secret", "{name}", {"name": name})
     return values

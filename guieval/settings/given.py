@@ -1,4 +1,4 @@
-"""What Python's functions take where a command has a path, or an option that may be repeated."""
+"""What Python's functions take for a command's path, or an option that may be repeated."""
 
 from __future__ import annotations
 

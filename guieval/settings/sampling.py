@@ -126,7 +126,7 @@ def _problem(name: str, value: Any, message: str) -> ValidationError:
 
 
 def request_parameters(*given: Mapping[str, Any]) -> dict[str, Any]:
-    """Sampling settings as they are sent, later ones over earlier ones: what stands in ``extra`` stands beside the others."""
+    """Sampling settings as they are sent, later ones over earlier ones: the values in ``extra`` are sent next to the others."""
     sent: dict[str, Any] = {}
     for values in given:
         extra = values.get("extra")

@@ -234,7 +234,7 @@ def agreement(chosen: Sequence[Case], verdicts: Mapping[tuple[EpisodeKey, int], 
 
 
 def _kappa(true: Sequence[bool], said: Sequence[bool]) -> float | None:
-    """Cohen's kappa; ``None`` where both always say the same one thing, for which it is not defined."""
+    """Cohen's kappa; ``None`` if both always say the same one thing, for which it is not defined."""
     if len({*true, *said}) < 2:
         return None
     from sklearn.metrics import cohen_kappa_score

@@ -53,7 +53,7 @@ class Power:
 
 
 class _Measured(NamedTuple):
-    """The lengths of episodes, and what two runs of them say of their difference; ``None`` where there are not two."""
+    """The lengths of episodes, and what two runs of them say of their difference; ``None`` if there are not two."""
 
     lengths: list[int]
     disagreement: float | None = None

@@ -37,7 +37,7 @@ class PlannedRollout(NamedTuple):
         return [(each.config, self.directory / each.folder) for each in self.rounds]
 
     def begin(self) -> None:
-        """Make the folder of a new rollout; :class:`UsageError` if it holds something already."""
+        """Make the folder of a new rollout; :class:`UsageError` if it has something already."""
         if self.fresh:
             write_rollout(self.directory, self.config, self.rounds)
 
@@ -55,7 +55,7 @@ def planned_rollout(
     trust: bool,
     base: Mapping[str, Any] | None = None,
 ) -> PlannedRollout:
-    """The rounds of a new rollout, or those that ``resume`` holds; :class:`UsageError` for what a rollout cannot be."""
+    """The rounds of a new rollout, or those that ``resume`` has; :class:`UsageError` for what a rollout cannot be."""
     path = run_file(file)
     if resume is not None:
         for option, value in {"out": out, "rounds": rounds, "seeds": seeds, "preset": preset}.items():
@@ -75,7 +75,7 @@ def planned_rollout(
             )
         planned = plan_rounds(merged, rounds, seeds or ())
         directory = out or new_directory(merged.model.name, merged.data.bench, "rollout", merged.history.mode)
-        if not is_rollout(directory):  # beginning one where there is one already has its own answer
+        if not is_rollout(directory):  # beginning one if there is one already has its own answer
             refuse_nested(directory)
     if merged.cluster.kind != "none":
         raise UsageError("a rollout is done on one machine: leave out the setting 'cluster'")

@@ -41,7 +41,7 @@ class Round:
 def plan_rounds(config: RunConfig, rounds: int | None = None, seeds: Sequence[int] = ()) -> list[Round]:
     """The rounds of a rollout of ``samples`` samples a step and round, by default with the paper's seeds.
 
-    Sample i of a step has the round's seed + i. Raises :class:`UsageError` where samples would not be independent draws of one
+    Sample i of a step has the round's seed + i. Raises :class:`UsageError` if samples would not be independent draws of one
     distribution: seeds that lie closer together than a round has samples, further samples with parameters of their own, greedy
     decoding, or a seed among the parameters; for a seed that servers do not take; and for no round, or more than seeds.
     """
@@ -80,7 +80,7 @@ def _refuse_greedy(config: RunConfig, rounds: int) -> None:
 
 
 def write_rollout(directory: Path, config: RunConfig, rounds: Sequence[Round]) -> None:
-    """Say what the rounds below ``directory`` belong to; :class:`UsageError` when the folder holds something already."""
+    """Say what the rounds below ``directory`` belong to; :class:`UsageError` when the folder has something already."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         there = next((each.name for each in directory.iterdir()), None)
@@ -88,7 +88,7 @@ def write_rollout(directory: Path, config: RunConfig, rounds: Sequence[Round]) -
         raise UsageError(f"the rollout directory {str(directory)!r} cannot be made: {error.strerror}") from None
     if there is not None:
         raise UsageError(
-            f"{str(directory)!r} already holds {there!r}; `guieval study rollout --resume {directory}` goes on with a rollout, "
+            f"{str(directory)!r} already has {there!r}; `guieval study rollout --resume {directory}` goes on with a rollout, "
             "or give another --out"
         )
     values = {
@@ -104,5 +104,5 @@ def read_rollout(directory: Path) -> tuple[dict[str, Any], list[int]]:
     try:
         file = read_file(directory / ROLLOUT, RolloutFile)
     except FileNotFoundError:
-        raise UsageError(f"there is nothing to resume: {str(directory)!r} holds no rollout") from None
+        raise UsageError(f"there is nothing to resume: {str(directory)!r} has no rollout") from None
     return parse(file.config, kept=file.config).model_dump(mode="json"), [each.seed for each in file.rounds]

@@ -26,7 +26,7 @@ Form: TypeAlias = Literal["log-linear", "exponential"]
 FORMS: tuple[Form, ...] = get_args(Form)
 _NAMES: dict[Form, tuple[str, ...]] = {"log-linear": ("intercept", "slope"), "exponential": ("A", "B", "k")}
 _SAME = 1e-12
-"""Residuals so small beside the values' own spread are rounding."""
+"""Residuals so small against the values' own spread are rounding."""
 _FLATTEST, _STEEPEST = 1e-4, 200.0
 """Least and greatest |k| times the range of x: below it is a straight line, above it a jump after the first size."""
 _UNBOUNDED = 1000.0
@@ -35,9 +35,9 @@ _UNBOUNDED = 1000.0
 
 @dataclass(frozen=True, eq=False)
 class ScalingFit:
-    """A fitted law over ``n`` points. The intervals of ``coefficients`` are infinite where the data do not bound them.
+    """A fitted law over ``n`` points. The intervals of ``coefficients`` are infinite if the data do not bound them.
 
-    ``r2``: 1 - SS_res / SS_tot; ``None`` where y does not vary. ``deviation``: the residuals' standard deviation, in y's unit,
+    ``r2``: 1 - SS_res / SS_tot; ``None`` if y does not vary. ``deviation``: the residuals' standard deviation, in y's unit,
     with n - p degrees of freedom. ``covariance``: (p, p) of the coefficients, in their order. As many points as coefficients
     determine the law exactly: then there are no intervals, and ``r2``, ``deviation`` and ``covariance`` are ``None``.
     """
@@ -177,7 +177,7 @@ def _points(
     if x.shape != y.shape or x.ndim != 1:
         raise ValueError(f"sizes and values must be two rows of one length, got shapes {x.shape} and {y.shape}")
     if not 0 < level < 1:
-        raise UsageError(f"the level of an interval lies between 0 and 1, got {level!r}")
+        raise UsageError(f"the level of an interval is between 0 and 1, got {level!r}")
     for size in x.tolist():
         if not math.isfinite(size) or size < 0 or (size == 0 and not zero):
             raise UsageError(f"a size must be a number {'from 0 on' if zero else 'above 0'}, got {size:g}")
@@ -215,7 +215,7 @@ class _Exponential:
             )
         if abs(k) * self._range > _STEEPEST / 2:
             raise UsageError(
-                "all change lies between two neighbouring sizes: k cannot be distinguished from infinity; add sizes between"
+                "all change is between two neighbouring sizes: k cannot be distinguished from infinity; add sizes between"
             )
         line, *_ = np.linalg.lstsq(_gradient("exponential", self._x, np.array([0.0, 0.0, k]))[:, :2], self._y, rcond=None)
         start = np.array([*line, k])

@@ -56,7 +56,7 @@ FIGURES: tuple[LoggedMetric, ...] = (
     LoggedMetric("exact match in evaluations (%)", ("eval/exact_match",), share=True),
     LoggedMetric("success in evaluations (%)", ("eval/success",), share=True),
 )
-"""The curves, in this order; the loss only of supervised trainings, where it is informative."""
+"""The curves, in this order; the loss only of supervised trainings, for which it is informative."""
 
 
 class CurvePoint(NamedTuple):
@@ -84,7 +84,7 @@ class _Training(NamedTuple):
 def training_curves(folders: Sequence[Path], labels: Sequence[str] | None = None, level: float = 0.95) -> list[TrainingCurves]:
     """The series of trainings. ``labels``, one for each folder, replace the grouping by settings.
 
-    Raises :class:`UsageError` for a folder without a training, one whose log holds no metric, and a wrong number of labels.
+    Raises :class:`UsageError` for a folder without a training, one whose log has no metric, and a wrong number of labels.
     """
     trainings = [_read(folder) for folder in folders]
     if labels is not None and len(labels) != len(trainings):
@@ -98,7 +98,7 @@ def training_curves(folders: Sequence[Path], labels: Sequence[str] | None = None
 
 
 def evaluations(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a training's evaluations, in it or beside it; one that a kill has torn is left out."""
+    """The lines of a training's evaluations, in it or next to it; one that a kill has torn is left out."""
     try:
         lines = read_text(folder / EVALUATIONS, errors="replace").splitlines()
     except OSError:
@@ -117,9 +117,7 @@ def _read(folder: Path) -> _Training:
         settings = read_yaml(read_text(folder / SETTINGS))
         lines = read_text(folder / LOG).splitlines()
     except (OSError, ValueError):
-        raise UsageError(
-            f"{str(folder)!r} holds no training: expected {SETTINGS} and {LOG}, as `guieval train` writes"
-        ) from None
+        raise UsageError(f"{str(folder)!r} has no training: expected {SETTINGS} and {LOG}, as `guieval train` writes") from None
     found: dict[str, dict[int, float]] = {}
     for line in lines:
         try:
@@ -140,7 +138,7 @@ def _read(folder: Path) -> _Training:
         if (shown.title != "loss" or supervised) and (values := _named(found, shown.names))
     }
     if not series:
-        raise UsageError(f"the log of the training {str(folder)!r} holds no metric yet")
+        raise UsageError(f"the log of the training {str(folder)!r} has no metric yet")
     return _Training(folder, settings if isinstance(settings, dict) else {}, series)
 
 

@@ -38,7 +38,7 @@ from guieval.training.weights import Weights, load_weights, lora_config
 _LOG = logging.getLogger(__name__)
 
 A_SCREEN = (1080, 1920)
-"""The size of a screenshot where a prompt is written before there is one."""
+"""The size of a screenshot for a prompt that is written before there is one."""
 
 
 @dataclass

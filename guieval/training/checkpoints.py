@@ -1,4 +1,4 @@
-"""Checkpoints of a training that were written to their end, and what a resumed training keeps of the files beside them.
+"""Checkpoints of a training that were written to their end, and what a resumed training keeps of the files next to them.
 
 A checkpoint is complete once every process has written its part; only then is the file ``complete`` added, and only then are
 older checkpoints removed (``save_total_limit``). A process that is killed, or a disk that is full, so leaves the last complete
@@ -28,7 +28,7 @@ def last_checkpoint(out: Path) -> tuple[int, Path]:
     complete, broken = checkpoints(out), checkpoints(out, complete=False)
     if not complete:
         begun = f"; {', '.join(each.name for each in broken.values())} was not written to its end" if broken else ""
-        raise UsageError(f"there is nothing to resume: {str(out)!r} holds no complete checkpoint of a training{begun}")
+        raise UsageError(f"there is nothing to resume: {str(out)!r} has no complete checkpoint of a training{begun}")
     step, folder = max(complete.items())
     later = [each.name for number, each in broken.items() if number > step]
     if later and is_first():
@@ -69,7 +69,7 @@ def _step(line: str) -> float:
 def completion_callback(trainer: Any) -> Any:
     """A callback that marks checkpoints as complete and then removes those beyond ``save_total_limit``.
 
-    It is the last one of its trainer, because others may write into a checkpoint too. A checkpoint is written where a line is
+    It is the last one of its trainer, because others may write into a checkpoint too. A checkpoint is written when a line is
     logged, so that means over several steps never begin before it. TRL's count of tokens continues from there.
     """
     from transformers import TrainerCallback

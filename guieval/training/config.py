@@ -1,6 +1,6 @@
-"""The configuration of a training: a YAML file and ``--set`` overrides, validated once and saved beside the weights.
+"""The configuration of a training: a YAML file and ``--set`` overrides, validated once and saved with the weights.
 
-The group ``trainer`` holds TRL's own arguments, which are checked against the installed TRL when the training begins.
+The group ``trainer`` has TRL's own arguments, which are checked against the installed TRL when the training begins.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class OverlongSettings(Group):
     penalty: float = Field(1.0, gt=0, allow_inf_nan=False, description="the full punishment")
 
     def rule(self, generated: int) -> Overlong:
-        """The punishment where replies of at most ``generated`` tokens are generated."""
+        """The punishment if responses of at most ``generated`` tokens are generated."""
         return Overlong(self.longest or generated, self.cache, self.penalty)
 
 
@@ -117,7 +117,7 @@ class ThoughtServer(Group):
         min_length=1, description="base URLs, e.g. http://host:8000/v1"
     )
     model: str = Field(min_length=1, description="name of the model there")
-    api_key_env: str = Field("PATCH_API_KEY", description="environment variable that holds the key, if the server requires one")
+    api_key_env: str = Field("PATCH_API_KEY", description="environment variable with the key, if the server requires one")
     timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="seconds of one try")
     max_attempts: int = Field(5, ge=1, description="tries for each thought")
     patience: float = Field(300.0, ge=0, allow_inf_nan=False, description="seconds to wait for a server that is away")
@@ -166,7 +166,7 @@ class Evaluation(Group):
         description="leave it to `guieval train evaluate OUT`, which evaluates checkpoints in a process of its own",
     )
     mode: str | None = Field(None, description="mode of the evaluation; sop when not given, and online in kind online")
-    split: str | None = Field(None, description="split, or all; test where the data has one, when not given")
+    split: str | None = Field(None, description="split, or all; test if the data has one, when not given")
     bench: str | None = None
     bench_options: dict[str, Any] | None = None
     data: str | None = None
@@ -211,7 +211,7 @@ class DataSettings(Group):
 
     bench_options: dict[str, Any] = Field(default_factory=dict)
     data: str | None = Field(None, description="the benchmark's data folder")
-    split: str | None = Field(None, description="split, or all; test where the data has one, when not given")
+    split: str | None = Field(None, description="split, or all; test if the data has one, when not given")
     subset: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
     sample_set: str | None = Field(
         None, min_length=1, description="train on the steps of this set: a name (`guieval data sample-sets`), or a .json file"
@@ -415,7 +415,7 @@ class JudgeReward(Group):
 
     success: float = Field(1.0, allow_inf_nan=False, description="for a success")
     progress: float = Field(0.0, allow_inf_nan=False, description="times the part of the task that is done, in [0, 1]")
-    every_step: bool = Field(False, description="ask the judge after every step, so that progress is rewarded where it is made")
+    every_step: bool = Field(False, description="ask the judge after every step, so that progress is rewarded at its step")
     side_effects: float = Field(0.0, ge=0, allow_inf_nan=False, description="subtracted if there is any side effect")
     unreadable: float = Field(0.0, ge=0, allow_inf_nan=False, description="subtracted for each reply without an action")
 

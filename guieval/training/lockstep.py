@@ -325,7 +325,7 @@ def _own_tokens(tokens: list[int], ends: Sequence[int], pad: int, stops: Sequenc
 def _processors(values: Mapping[str, Any], seeds: Sequence[int], mask: Any) -> Any:
     """Penalties of tokens and, unless decoding is greedy, draws: with Gumbel noise, the largest is one from the distribution.
 
-    ``mask`` (rows, prompt) is 0 where a prompt is padded. Each row has random numbers of its own.
+    ``mask`` (rows, prompt) is 0 if a prompt is padded. Each row has random numbers of its own.
     """
     import torch
     from transformers import (

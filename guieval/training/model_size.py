@@ -83,7 +83,7 @@ def _vision_layer(vision: Any) -> Layer:
 
 
 def read_configuration(checkpoint: Checkpoint) -> Any:
-    """The configuration of a checkpoint for transformers; the shipped one where guieval has it."""
+    """The configuration of a checkpoint for transformers; the shipped one if guieval has it."""
     from transformers import AutoConfig
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -97,7 +97,7 @@ def read_configuration(checkpoint: Checkpoint) -> Any:
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise UsageError(
             f"the config.json of {checkpoint.path!r} cannot be read, and a plan needs nothing else of the weights: set "
-            f"model_path to a folder that holds it, or to one of {', '.join(shipped)}"
+            f"model_path to a folder that has it, or to one of {', '.join(shipped)}"
         ) from error
 
 

@@ -122,9 +122,9 @@ def gibibytes(number: float) -> str:
 
 
 def make_plan(parts: TrainerParts, launch: Launch) -> Plan:
-    """The plan of a training, from its model's ``config.json`` and, where it is at hand, its data.
+    """The plan of a training, from its model's ``config.json`` and, if it is at hand, its data.
 
-    Raises :class:`UsageError` for invalid settings, and where the length of a prompt is known neither from
+    Raises :class:`UsageError` for invalid settings, and if the length of a prompt is known neither from
     ``max_prompt_length`` nor from data.
     """
     config = parts.config
@@ -145,7 +145,7 @@ def make_plan(parts: TrainerParts, launch: Launch) -> Plan:
 
 
 def total_steps(parts: TrainerParts, processes: int) -> int | None:
-    """The optimiser steps of a training by ``processes``; ``None`` where only its data, which is not at hand, tells."""
+    """The optimiser steps of a training by ``processes``; ``None`` if only its data, which is not at hand, tells."""
     values, kind = trainer_values(parts.config, {}, on_gpu=True, processes=processes), trainer_kind(parts.config)
     count, _ = _examples(parts)
     return _batch(parts.config, lambda name: values.get(name, getattr(kind, name)), processes, _epoch(parts, count)).total
@@ -193,7 +193,7 @@ def _batch(config: TrainingConfig, given: Callable[[str], Any], processes: int, 
 
 
 def _examples(parts: TrainerParts) -> tuple[int, Callable[[int], Example]]:
-    """The steps that prompts are made of: how many, and each by its number; none where the data is not at hand."""
+    """The steps that prompts are made of: how many, and each by its number; none if the data is not at hand."""
     sources = parts.config.all_sources
     if isinstance(parts.config, OnlineTraining):  # a prompt's screenshot is the environment's
         return 0, lambda number: parts.data.example(parts.data.steps[number])
@@ -226,7 +226,7 @@ def _epoch(parts: TrainerParts, examples: int) -> int | None:
 def _rows(
     config: TrainingConfig, given: Callable[[str], Any], examples: Sequence[Example], model: ABCModel, size: ModelSize
 ) -> Rows:
-    """The longest rows: of ``max_prompt_length`` where it is set, else of the longest prompt among ``examples``."""
+    """The longest rows: of ``max_prompt_length`` if it is set, else of the longest prompt among ``examples``."""
     bound = getattr(config, "max_prompt_length", None)
     edge = math.isqrt(size.patch // 6) * math.isqrt(size.patches)  # pixels of an image token: 3 colours, 2 frames
     lengths = [_length(model.prepare_input(each.task, each.history), edge) for each in examples]
@@ -323,7 +323,7 @@ def gpu_memory() -> float | None:
 
 
 def check_memory(parts: TrainerParts) -> None:
-    """Compare a training that begins with the GPUs of this machine; without one, or where it cannot be planned, do nothing.
+    """Compare a training that begins with the GPUs of this machine; without one, or if it cannot be planned, do nothing.
 
     Raises :class:`UsageError` if even what is counted does not fit, and warns if only the estimates do not.
     """
@@ -332,7 +332,7 @@ def check_memory(parts: TrainerParts) -> None:
         return
     try:
         plan = make_plan(parts, Launch(int(os.environ.get("WORLD_SIZE", "1")), sharding, gpu))
-    except UsageError as error:  # a model of another family, for example; real mistakes are reported where they matter
+    except UsageError as error:  # a model of another family, for example; real mistakes are reported later, by the training
         _LOG.debug("the memory of this training is not checked: %s", error)
         return
     if certain := plan.problem(certain=True):

@@ -1,7 +1,7 @@
 """Watches whether a reward is gamed while a policy trains with it.
 
 Every reply that is rewarded is judged by the evaluation's own protocol too. Every few optimiser steps the log gets the mean
-reward beside that exact match, the shares of replies with a sign of gaming, and what the best policy that ignores the screen
+reward next to that exact match, the shares of replies with a sign of gaming, and what the best policy that ignores the screen
 would have earned on the same steps. A warning follows when reward and exact match diverge. This module does not need torch.
 """
 

@@ -1,6 +1,6 @@
 """Runs one training, new or resumed, with its evaluations and logs.
 
-Its folder holds ``training.yaml`` (the full configuration), ``checkpoints/`` (TRL's; a complete one is enough to resume from,
+Its folder has ``training.yaml`` (the full configuration), ``checkpoints/`` (TRL's; a complete one is enough to resume from,
 :mod:`guieval.training.checkpoints`), ``evaluations/`` and ``evaluations.jsonl``, ``log.jsonl`` (every line the trainer logged),
 ``hours.jsonl`` (what its steps took) and ``final/`` (weights and processor; of a LoRA training merged, next to ``adapter/``).
 """
@@ -50,7 +50,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     """Train, and return the folder of the final weights.
 
     ``resume`` continues from the last complete checkpoint below ``config.out``. Raises :class:`UsageError` when the extra is
-    missing, a setting is invalid, the folder already holds a training, or, on resume, holds none or another one.
+    missing, a setting is invalid, the folder already has a training, or, on resume, has none or another one.
     """
     require_extra()
     out = Path(config.out)
@@ -108,9 +108,9 @@ def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
             refuse_nested(out)  # its evaluations are runs
             return
         if checkpoints(out):
-            raise UsageError(f"{str(out)!r} already holds a training: add --resume to continue it, or give another --out")
+            raise UsageError(f"{str(out)!r} already has a training: add --resume to continue it, or give another --out")
         raise UsageError(
-            f"{str(out)!r} already holds a training, without a complete checkpoint to resume from: give another --out, or "
+            f"{str(out)!r} already has a training, without a complete checkpoint to resume from: give another --out, or "
             "remove it"
         )
     refuse_another(config, out)

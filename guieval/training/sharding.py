@@ -32,7 +32,7 @@ def let_generate(model: Any) -> None:
 
 
 def whole_root(wrapped: Any) -> AbstractContextManager[Any]:
-    """Gathers the parameters that FSDP 1's root holds, as TRL's generation does; the others are gathered in each pass."""
+    """Gathers the parameters of FSDP 1's root, as TRL's generation does; the others are gathered in each pass."""
     from torch.distributed.fsdp import FullyShardedDataParallel
 
     if not isinstance(wrapped, FullyShardedDataParallel):

@@ -1,4 +1,4 @@
-"""Evaluates the checkpoints of a training beside it: by any engine, in a process of its own, on this machine or another.
+"""Evaluates the checkpoints of a training while it runs: by any engine, in a process of its own, on this machine or another.
 
 The evaluation is the one that the training's settings name (``evaluation``), with ``sidecar: true`` left to this module. Each
 checkpoint's run is in ``OUT/evaluations/step-N``, and its metrics are a line of ``OUT/evaluations.jsonl``, as of an evaluation
@@ -41,7 +41,7 @@ def evaluate_checkpoints(
 
     ``settings`` are settings of a run over the evaluation's, e.g. ``{"engine": "vllm"}``; ``data`` is the benchmark's folder,
     if it is not where the training had it. ``follow`` waits for further checkpoints until the training has ended. A run that
-    was stopped is continued. Raises :class:`UsageError` if ``out`` holds no training, or one without ``evaluation`` settings.
+    was stopped is continued. Raises :class:`UsageError` if ``out`` has no training, or one without ``evaluation`` settings.
     """
     config, evaluation = _read(out)
     while True:
@@ -60,7 +60,7 @@ def _read(out: Path) -> tuple[TrainingConfig, Evaluation]:
     try:
         values = read_yaml(read_text(out / SETTINGS))
     except OSError:
-        raise UsageError(f"{str(out)!r} holds no training: expected {SETTINGS}, as `guieval train` writes") from None
+        raise UsageError(f"{str(out)!r} has no training: expected {SETTINGS}, as `guieval train` writes") from None
     except ValueError as error:
         raise UsageError(f"{str(out / SETTINGS)!r} is damaged: {' '.join(str(error).split())[:300]}") from None
     if not isinstance(values, dict):

@@ -1,4 +1,4 @@
-"""The trainings of a campaign before they begin: their settings checked, and their optimiser steps where these are known."""
+"""The trainings of a campaign before they begin: their settings checked, and their optimiser steps if these are known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from guieval.training.trainings import PlannedTraining
 def check_trainings(trainings: Sequence[PlannedTraining]) -> list[TrainingConfig]:
     """The configuration of each training.
 
-    Raises :class:`UsageError` naming the training with a wrong setting, or whose folder holds one with other settings.
+    Raises :class:`UsageError` naming the training with a wrong setting, or whose folder has one with other settings.
     """
     found = []
     for each in trainings:

@@ -33,7 +33,7 @@ from guieval.errors import TrainingStopped, UsageError, nearest
 from guieval.running.config import override, read_settings, settings_file
 
 FOLDER = "trainings"
-"""Folder of a campaign that holds its trainings."""
+"""Folder of a campaign with its trainings."""
 CHECKPOINTS, CHECKPOINT = "checkpoints", "checkpoint-"
 """Folder of a training's checkpoints, and what the name of each begins with."""
 FINAL, COMPLETE = "final", "complete"

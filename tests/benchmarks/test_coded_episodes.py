@@ -237,7 +237,7 @@ def test_any_folder_of_aitzs_release_may_be_given(tmp_path: Path, inner: str) ->
     AITZ.write(tmp_path, {}, home=f"{top}/train/install", name="INSTALL-41")
     if not inner.endswith("train"):
         AITZ.write(tmp_path, {}, home=f"{top}/test/web_shopping", name="WEB_SHOPPING-9")
-        with pytest.raises(UsageError, match="holds no <subset>"):
+        with pytest.raises(UsageError, match="has no <subset>"):
             load_benchmark("aitz", tmp_path)
     benchmark = load_benchmark("aitz", tmp_path / inner)
     train = [("train", "install", "41"), ("train", "single", "7")]

@@ -673,5 +673,5 @@ def test_images_where_the_rows_recorded_them_are_found(tmp_path: Path) -> None:
     (tmp_path / "images" / "ocr").mkdir(parents=True)
     assert [step.screenshot for step in steps_of("cagui-grounding", tmp_path)] == ["images/0.jpeg", "images/ocr/0.jpeg"]
     (tmp_path / "code/ocr.jsonl.gz").unlink()
-    with pytest.raises(UsageError, match=r"holds no code/ocr\.jsonl .*guieval data prepare cagui-grounding"):
+    with pytest.raises(UsageError, match=r"has no code/ocr\.jsonl .*guieval data prepare cagui-grounding"):
         load_benchmark("cagui-grounding", tmp_path)

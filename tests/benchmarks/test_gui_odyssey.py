@@ -156,7 +156,7 @@ def test_the_chosen_split_file_states_what_is_test(tmp_path: Path) -> None:
     assert load(tmp_path, setup="device")[0].steps[0].groups["setup"] == "device"
     with pytest.raises(UsageError, match=r"option setup is 'devise'; expected random or app or device or task"):
         splits(setup="devise")
-    with pytest.raises(UsageError, match=r"holds no splits/task_split\.json"):
+    with pytest.raises(UsageError, match=r"has no splits/task_split\.json"):
         splits(setup="task")
 
 

@@ -28,7 +28,7 @@ def test_a_run_ends_with_the_table_the_place_and_the_commands(tmp_path: Path, de
         assert f"guieval score {out} --protocol" in done.out
         unlike = guieval.sentence("run", "--resume", out / "sop", "--set", "sampling.temperature=0.7")
         assert "cannot be resumed, because it differs in sampling.temperature (was None, now 0.7)" in unlike
-        assert "already holds a run" in guieval.sentence(*command(server, demo, out / "sop"))
+        assert "already has a run" in guieval.sentence(*command(server, demo, out / "sop"))
     scored = guieval("score", out / "offline", "--protocol", "ui-s1-sop", "--protocol", "guievalkit")
     assert scored.code == 0 and "ui-s1-sop" in scored.out and "guievalkit" in scored.out
 

@@ -171,7 +171,7 @@ def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path
     for mode in ("offline", "soeval", "sop"):
         assert json.loads((run / mode / METRICS).read_text())["state"] == "finished"
     wrong = guieval.sentence("run", "--resume", run / "sop", "--mode", "sop", "--mode", "offline")
-    assert "holds no run in mode 'offline', only in sop" in wrong
+    assert "has no run in mode 'offline', only in sop" in wrong
 
 
 def test_sigterm_outside_any_run_is_as_ctrl_c(demo: Path, server: MockServer, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_mode_that_fails_costs_no_finished_one(demo: Path, server: MockServer,
     failed = guieval("run", "--resume", run, "--quiet")
     assert failed.code == 1 and len(failed.err.splitlines()) == 1 and "cannot write" in failed.err
     assert "demo offline" in failed.out and (run / "offline" / METRICS).exists()
-    assert "already holds a run" in guieval(*words).err
+    assert "already has a run" in guieval(*words).err
 
 
 def test_moved_data_and_a_lost_manifest(demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine) -> None:
@@ -210,5 +210,5 @@ def test_moved_data_and_a_lost_manifest(demo: Path, server: MockServer, tmp_path
     (run / MANIFEST).unlink()
     for arguments in commands:
         sentence = guieval.sentence(*arguments)
-        assert "manifest" in sentence or "holds no run" in sentence
+        assert "manifest" in sentence or "has no run" in sentence
     assert (run / STEPS).read_bytes() == before

@@ -70,7 +70,7 @@ def test_a_part_is_reported_as_a_part(shared_data: Path, tmp_path: Path, guieval
         (("episodes", "--set", "source=a"), "benchmark 'episodes' has no option 'source'"),
         (("episodes", "--set", os.fsdecode(b"file=\xff")), "--set 'file=\\udcff' is not valid text"),
         (("episodes", "--set", "fil=a"), "benchmark 'episodes' has no option 'fil' (did you mean 'file'?)"),
-        (("episodes", "--set", "file=x.jsonl"), "holds no x.jsonl"),
+        (("episodes", "--set", "file=x.jsonl"), "has no x.jsonl"),
         (("demo",), "benchmark 'demo' makes its own data"),
     ],
 )

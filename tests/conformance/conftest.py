@@ -26,7 +26,7 @@ class Vectors:
             pytest.skip(f"no recorded verdicts at {file} (set GUIEVAL_CONFORMANCE_DIR)")
         with gzip.open(file, "rt", encoding="utf-8") as stream:
             lines = [json.loads(line) for line in stream if line.strip()]
-        assert lines, f"{file} holds no line"
+        assert lines, f"{file} has no line"
         assert self.named or len(lines) == 600
         return lines
 

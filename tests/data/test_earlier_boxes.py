@@ -23,7 +23,7 @@ from tests.rows import every_row
 
 AROUND, ELSEWHERE = [400.0, 400.0, 600.0, 600.0], [700.0, 700.0, 900.0, 900.0]
 AT = {"type": "CLICK", "point": [500.0, 500.0]}
-WORDS = ("targets (boxes where a right click may land)", "elements (boxes of what else the screen holds)")
+WORDS = ("targets (boxes where a right click may land)", "elements (boxes of what else is on the screen)")
 
 
 def earlier_line(task: StepTaskModel, *actions: Action) -> bytes:

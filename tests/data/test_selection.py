@@ -129,7 +129,7 @@ def test_damage_outside_of_what_is_asked_for_is_not_reported_as_left_out() -> No
     assert drawn.text == "1 episode, drawn with seed 0 from the 2 of split test, 1 damaged left out"
     with pytest.raises(UsageError, match=r"no readable episode among those selected; the first damaged one: .* bad 3"):
         select(damaged, Choice(split="train"))
-    with pytest.raises(UsageError, match="holds no episode"):
+    with pytest.raises(UsageError, match="has no episode"):
         select(Placed([]), Choice())
 
 

@@ -43,12 +43,12 @@ NOT_THAT_DATA = (
 )
 NO_FILE = r"(?:does not exist|there is no folder|cannot be read: No such file|is not a folder|is not a run directory)"
 REFUSED: dict[str, str] = {
-    "README.md": (
-        f"{NO_MODEL}|{NOT_THAT_DATA}|could not be read: .*(?:not known|HF_HUB_OFFLINE)|runs are on different data|{NO_FILE}"
-    ),
+    "README.md": NO_FILE,
+    "after-a-run.md": f"{NO_MODEL}|{NOT_THAT_DATA}|runs are on different data|{NO_FILE}",
     "computer-use.md": NO_MODEL,
     "consistency.md": f"{NO_FILE}|is no online run",
     "data-selection.md": f"{NOT_THAT_DATA}|{NO_FILE}",
+    "denominators.md": f"{NOT_THAT_DATA}",
     "decisions.md": f"has one answer to each step|two runs would be called|{NO_MODEL}|{NOT_THAT_DATA}|{NO_FILE}|holds no sweep",
     "engines.md": f"{NO_MODEL}|{NO_FILE}",
     "environments.md": rf"{NO_MODEL}|needs (?:MobileGym's|the) package|which has no apps|which is not a program",
@@ -58,7 +58,10 @@ REFUSED: dict[str, str] = {
     "rollouts.md": NO_FILE,
     "scaling.md": f"{NO_MODEL}|{NO_FILE}",
     "viewer.md": "--moving is for online runs",
-    "training.md": f"{NO_MODEL}|{NO_FILE}|holds no training",
+    "training.md": f"{NO_MODEL}|{NO_FILE}|has no training",
+    "settings.md": NOT_THAT_DATA,
+    "your-data.md": f"could not be read: .*(?:not known|HF_HUB_OFFLINE)|{NO_FILE}",
+    "your-model.md": NO_MODEL,
     "thoughts.md": f"{NO_MODEL}|{NOT_THAT_DATA}",
 }
 """Pages with commands that need what a test has not, and the sentences that these end with (exit code 2)."""

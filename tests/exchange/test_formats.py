@@ -243,7 +243,7 @@ def test_trajectories_name_the_type_of_a_screenshot(online: Path, tmp_path: Path
 
 
 def test_trajectories_are_of_online_runs(offline: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="ATIF holds trajectories of online runs"):
+    with pytest.raises(UsageError, match="ATIF has trajectories of online runs"):
         format_named("atif").write(exported(offline), tmp_path)
 
 

@@ -97,7 +97,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 @rows(
     Row(
         "garbage in the middle of the journal",
-        "skips every line that holds no record, and runs the lost steps again (semi-online also the later steps of their "
+        "skips every line that has no record, and runs the lost steps again (semi-online also the later steps of their "
         "episode, whose history changes)",
         "`warning:` that says how many lines `held no record, first: line 4`",
     )

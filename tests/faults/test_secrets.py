@@ -95,7 +95,7 @@ def test_the_key_is_shown_to_nobody(program: Program, tmp_path: Path, row: Row) 
         "writes `[API key]` wherever the key would stand: as it is, in hexadecimal or inside of base64, forwards or backwards, "
         "and also where that is percent-encoded (once or more often), escaped as in JSON or broken by line breaks; other "
         "encodings are not recognised",
-        "one sentence: `refuses access (status 401); the environment variable OPENAI_API_KEY holds a key it does not accept`, "
+        "one sentence: `refuses access (status 401); the environment variable OPENAI_API_KEY has a key it does not accept`, "
         "with `Bearer [API key]` in the server's message",
         2,
         {"api_key": "another", "echo_key": True},
@@ -201,7 +201,7 @@ def test_a_key_in_the_base_url_is_refused_unseen(program: Program, tmp_path: Pat
     ],
 )
 def test_a_setting_that_is_a_secret_is_refused_unseen(program: Program, tmp_path: Path, name: str) -> None:
-    """As the manifest holds all settings; by its name, since nobody can know every key by its looks."""
+    """As the manifest has all settings; by its name, since nobody can know every key by its looks."""
     message = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--set", f"{name}=Bearer {KEY}", code=2)
     assert "cannot be given as a setting, for it is a secret" in message and not LEAK.search(message.encode())
     assert not (tmp_path / "run").exists()

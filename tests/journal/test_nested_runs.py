@@ -76,7 +76,7 @@ def test_side_by_side_and_a_further_mode_are_fine(guieval: CommandLine, runs: Pa
     assert guieval(*RUN, runs / "first" / "soeval", "--mode", "soeval").code == 0
     assert guieval(*RUN, runs, "--mode", "offline", "--mode", "sop").code == 0
     assert is_run(runs / "offline") and is_run(runs / "first" / "soeval")
-    assert "already holds a run" in guieval.sentence(*RUN, runs / "second")
+    assert "already has a run" in guieval.sentence(*RUN, runs / "second")
 
 
 @pytest.mark.ci

@@ -315,12 +315,12 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "CLICK off the screen here": "the source takes a point right of the screen's edge as it is, and counts it wrong"
     },
     "qwen2_vl": {
-        "CLICK there, unparseable here: the reply holds no box: '…'": "prose with two numbers, in names of variables, which "
+        "CLICK there, unparseable here: the response has no box: '…'": "prose with two numbers, in names of variables, which "
         "the source takes for a point"
     },
     "ui_tars": {"another CLICK here": "the source's parser expects the other kind of quote and reads the first number only"},
     "ui_venus_navi on ui_venus": {
-        "WAIT there, unparseable here: the reply holds no action": "prose in a first <action>, then Wait() in another: the "
+        "WAIT there, unparseable here: the response has no action": "prose in a first <action>, then Wait() in another: the "
         "first counts here, the last there"
     },
     "ui_r1": {"another CLICK here": "a click and a swipe in one list: the first counts here, the last coordinate there"},

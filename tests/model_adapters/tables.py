@@ -75,7 +75,7 @@ def refuses(models: ABCModel | Sequence[ABCModel], *rows: Any, wrap: Wrap = str,
 
 
 def refusal(model: ABCModel, task: StepTaskModel, text: str) -> str:
-    """Why a reply holds no action, or one of which only the type is known; an error where it holds a whole one."""
+    """Why a reply has no action, or one of which only the type is known; an error where it holds a whole one."""
     try:
         action = model.parse_response(task, text).action
     except ParseError as error:

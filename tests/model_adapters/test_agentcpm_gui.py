@@ -59,11 +59,11 @@ test_a_place_alone_is_an_answer_only_to_a_query = means(
 
 test_refusals = refuses(
     MODEL,
-    *(('{"POINT":[500,7', "no readable JSON"), ('{"thought":"x"}', "holds no action")),
-    *(('{"STATUS":"continue"}', "holds no action"), ('{"STATUS":"done"}', "is none of")),
+    *(('{"POINT":[500,7', "no readable JSON"), ('{"thought":"x"}', "has no action")),
+    *(('{"STATUS":"continue"}', "has no action"), ('{"STATUS":"done"}', "is none of")),
     *(('{"POINT":[1,2],"TYPE":"x"}', "several actions"), ('{"to":"up"}', "lacks the POINT")),
     *(('{"POINT":[1,2],"to":[1,2]}', "no length", "SCROLL"), ('{"POINT":[1001,2]}', "outside", "CLICK")),
     *(('{"POINT":[NaN,2]}', "not a point"), ('{"POINT":[1]}', "not a point"), ('{"PRESS":"MENU"}', "is none of")),
     *(('{"TYPE":null}', "lacks 'TYPE'"), ('{"duration":-1}', "not a number of milliseconds")),
-    *(('{"OPEN_APP":"x"}', "holds no action"), ("[500, 750]", "not an object"), ("POINT:[500,750]", "not an object")),
+    *(('{"OPEN_APP":"x"}', "has no action"), ("[500, 750]", "not an object"), ("POINT:[500,750]", "not an object")),
 )

@@ -117,7 +117,7 @@ test_refusals = refuses(
     *((fenced('{"bbox_2d": [1, 2, 3, 4]}'), "is not an action"), ("```json\n[]\n```", "is not an action")),
     ('<think>\nI could do [{"action": "wait"}] but', "the thought is never closed"),
     (f"<think>\nHm.\n```json\n[{TAP}]\n```", "the thought is never closed"),
-    *((f"<think>\nHm.\n```json\n[{TAP}]\n```\n</think>", "ends in its thought"), ("I am done.", "holds no action")),
+    *((f"<think>\nHm.\n```json\n[{TAP}]\n```\n</think>", "ends in its thought"), ("I am done.", "has no action")),
 )
 
 test_thoughts = thinks(MIMO, (fenced(TAP), "Hm."), (fenced(TAP).replace("Hm.\n", ""), None))

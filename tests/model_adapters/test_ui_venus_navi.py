@@ -143,7 +143,7 @@ test_refuses = refuses(
     (tagged("Click(box=(645, 0))"), r"\(645, 0\) lies outside the 644 x 1428 frame", "CLICK"),
     *((tagged("Click(box=(-1, 0))"), "outside", "CLICK"), (tagged("Click(box=(322))"), "holds 1 numbers")),
     *((tagged("Click(box=(a, b))"), "is not a point"), (tagged("Click()"), "Click lacks 'box'", "CLICK")),
-    *((tagged("Click((322, 714))"), "cannot be read"), (tagged("Click on the bar."), "holds no action")),
+    *((tagged("Click((322, 714))"), "cannot be read"), (tagged("Click on the bar."), "has no action")),
     (tagged("DoubleTap(box=(1, 2))"), "'DoubleTap', which is not an action"),
     (tagged("Scroll(start=(1, 2), end=(1, 2))"), "no length", "SCROLL"),
     (tagged("Scroll(start=(1, 2), direction='up')"), "neither start and end", "SCROLL"),
@@ -152,7 +152,7 @@ test_refuses = refuses(
     *((tagged(""), "no <action>"), ("<action>Type(content='abc", "ends inside a quoted value")),
     *(("<action>Click(box=(322, 71", "ends inside a value"), ("<think>I could <action>Wait()</action></think>", "no <action>")),
     *(("<think>Click(box=(322, 714))", "no <action>"), ("I would call Click(box=(322, 714)) here.", "no <action>")),
-    *(("<action>Click on it.</action>\n<action>Wait()</action>", "holds no action"), ("[322, 714, 322, 714]", "no <action>")),
+    *(("<action>Click on it.</action>\n<action>Wait()</action>", "has no action"), ("[322, 714, 322, 714]", "no <action>")),
     ("", "no <action>"),
 )
 

@@ -26,7 +26,7 @@ def test_the_code_of_the_page_runs(guieval: CommandLine, tmp_path: Path, monkeyp
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     for block in blocks:
         exec(block, names)
-    assert len(blocks) == 6 and isinstance(names["run"], OpenedRun) and len(names["wrong"]) > 0
+    assert len(blocks) == 7 and isinstance(names["run"], OpenedRun) and len(names["wrong"]) > 0
     assert Image.open("step.png").size == names["step"].task.screenshot_size
     columns = {name for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
     assert columns | {"sample"} == set(names["steps"].columns)

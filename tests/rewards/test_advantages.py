@@ -189,7 +189,7 @@ def test_an_impossible_setting_is_reported(wrong: dict[str, Any], message: str) 
 
 
 def test_the_example_in_the_docs_runs() -> None:
-    page = (REPOSITORY / "docs" / "advantages.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "development" / "advantages.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     exec(page.split("```python\n")[1].split("```")[0], names)
     assert names["worth_training_on"] is True

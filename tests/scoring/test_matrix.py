@@ -195,7 +195,7 @@ def test_damaged_lines_are_noted(tmp_path: Path) -> None:
         stream.write(b'{"task": 1}\n{"torn')
     judged = judge_run(run)
     assert ends_of(judged.columns()) == ["right"]
-    assert judged.notes[0] == f"line 2 of {run / STEPS} holds no record and was passed over"
+    assert judged.notes[0] == f"line 2 of {run / STEPS} has no record and was passed over"
 
 
 def test_each_protocol_ends_an_episode_at_its_own_first_mismatch(tmp_path: Path) -> None:

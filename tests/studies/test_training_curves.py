@@ -78,7 +78,7 @@ def test_figures_are_found_by_their_names_in_the_log(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_one_sentence(tmp_path: Path, guieval: CommandLine) -> None:
-    with pytest.raises(UsageError, match="holds no training"):
+    with pytest.raises(UsageError, match="has no training"):
         training_curves([tmp_path])
     folder = training(tmp_path / "a", [])
     with pytest.raises(UsageError, match="no metric yet"):

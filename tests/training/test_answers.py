@@ -109,7 +109,7 @@ def test_prompts_are_read_as_trl_reads_them(configured: Configured) -> None:
     assert torch.equal(given["image_grid_thw"], fields["image_grid_thw"])
     assert given["mm_token_type_ids"] == [list(each) for each in fields["mm_token_type_ids"]]
     placeholder = [[{"role": "user", "content": [{"type": "text", "text": f"Tap {trainer.processing_class.image_token}."}]}]]
-    with pytest.raises(UsageError, match="a prompt with 0 screenshots names 1: its text holds a placeholder"):
+    with pytest.raises(UsageError, match="a prompt with 0 screenshots names 1: its text contains a placeholder"):
         trainer._answers._read(placeholder, [()])
 
 

@@ -111,9 +111,9 @@ def test_llama_factory_loads_the_rows_and_places_their_images(exported: Any, tmp
 def test_mistakes_are_one_sentence_and_nothing_is_written_over(exported: Any, guieval: CommandLine, tmp_path: Path) -> None:
     assert exported("messages")
     for kind, form, message in (
-        ("sft", "messages", "already holds train.jsonl: give another folder"),
+        ("sft", "messages", "already has train.jsonl: give another folder"),
         ("sft", "ms-swft", "unknown format 'ms-swft' (did you mean 'ms-swift'?)"),
-        ("grpo", "sharegpt", "format 'sharegpt' holds an answer for every prompt"),
+        ("grpo", "sharegpt", "format 'sharegpt' has an answer for every prompt"),
         ("semi-online", "messages", "semi-online training has no rows"),
     ):
         (tmp_path / "t.yaml").write_text(TRAINING.format(kind=kind, model="qwen2.5-vl-7b-ui-s1"))

@@ -40,7 +40,7 @@ def result(config: TrainingConfig) -> tuple[Any, ...]:
 
 
 def test_incomplete_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match=r"holds no complete checkpoint of a training$"):
+    with pytest.raises(UsageError, match=r"has no complete checkpoint of a training$"):
         last_checkpoint(tmp_path)
     written(tmp_path, 100, complete=False)
     with pytest.raises(UsageError, match="complete checkpoint of a training; checkpoint-100 was not written to its end"):

@@ -21,7 +21,7 @@ EVALUATION: dict[str, Any] = {"bench_options": {"split": "test"}, "limit": 3}
 @every_row(
     ("settings", "message"),
     [
-        (None, "holds no training: expected training.yaml"),
+        (None, "has no training: expected training.yaml"),
         ("{kind: [", "training.yaml' is damaged: "),
         ("{kind: sft, model: tiny-policy, bench: demo}", "no evaluation settings: train with --set evaluation.sidecar=true"),
     ],

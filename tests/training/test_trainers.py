@@ -181,7 +181,7 @@ def test_training_goes_on_where_it_was(kind: str, configured: Configured) -> Non
     final = train(config)
     assert (final / "model.safetensors").is_file()
     assert [line["step"] for line in evaluations(config)] == [0, 2]
-    with pytest.raises(UsageError, match="already holds a training: add --resume"):
+    with pytest.raises(UsageError, match="already has a training: add --resume"):
         train(config)
     with pytest.raises(UsageError, match="cannot be resumed, because setting 'seed' differs: it was 0, now 1"):
         train(config.model_copy(update={"seed": 1}), resume=True)

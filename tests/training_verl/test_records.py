@@ -122,7 +122,7 @@ def test_rows_follow_a_curriculum(tmp_path: Path) -> None:
 
 
 def test_rows_are_not_written_over_and_name_an_episode_that_is_there(data: TrainingData, rows: Path) -> None:
-    with pytest.raises(UsageError, match=r"already holds rows\.jsonl"):
+    with pytest.raises(UsageError, match=r"already has rows\.jsonl"):
         write_rows(data, rows)
     info = read_rows(rows)[0]["extra_info"]
     for extra_info, message in (

@@ -1,4 +1,4 @@
-"""``guieval doctor``: what is installed, and what a benchmark's data folder holds."""
+"""``guieval doctor``: what is installed, and what is in a benchmark's data folder."""
 
 from __future__ import annotations
 

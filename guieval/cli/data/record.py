@@ -41,7 +41,7 @@ def record(
 ) -> None:
     """Make an offline benchmark of successful trajectories: of online runs, of a model, or of an environment's own expert.
 
-    `--bench episodes` reads it. A model's run stays beside it, in OUT-run; the same command continues one that was stopped.
+    `--bench episodes` reads it. A model's run stays next to it, in OUT-run; the same command continues one that was stopped.
     """
     if (bench is None) == (not runs):
         raise UsageError("name online runs, or an environment with --bench")

@@ -26,7 +26,7 @@ def audit(
 ) -> None:
     """Test a model's points under every coordinate frame and axis order against the targets, and say which fits best.
 
-    Clicks on steps whose reference is a click are counted. A point hits inside the smallest box around the reference, or, where
+    Clicks on steps whose reference is a click are counted. A point hits inside the smallest box around the reference, or, if
     no box tells the target, within 50 thousandths of it on both axes. The exit code is 1 when a frame fits far better than the
     one the adapter declares: on 50 steps or more, by 20 points or more, and with McNemar's paired p below 1e-6.
     """

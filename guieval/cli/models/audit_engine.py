@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCREENS = "demo-screens"
 MOST_TOKENS = 1024
-"""Tokens of an answer, where the checkpoint's settings name no limit."""
+"""Tokens of a response, if the checkpoint's settings have no limit."""
 
 
 _FLAGS = "base_urls engine served_model adapter scaffold thinking api_key_env concurrency timeout max_attempts"

@@ -80,7 +80,7 @@ def _compare(one: Scaffold, other: Scaffold, json_output: bool) -> None:
 
 
 def _defaults(scaffold: Scaffold) -> dict[str, Any]:
-    """What a checkpoint of its first family has where a scaffold sets nothing."""
+    """What a checkpoint of its first family has if a scaffold sets nothing."""
     family = next(iter(scaffold.families), None)
     config = next((config for config in model_configs().values() if config.adapter == family), None)
     if config is None:

@@ -36,7 +36,7 @@ def step(
     episode: Annotated[str, typer.Argument(metavar="EPISODE", help="Id of the episode, or of the task.")],
     step: Annotated[int, typer.Argument(metavar="STEP", help="Number of the step in it, from 0.")],
     protocol: options.Protocols = None,
-    subset: Annotated[str | None, typer.Option(help="Subset, where an id is in several.")] = None,
+    subset: Annotated[str | None, typer.Option(help="Subset, if an id is in several.")] = None,
     sample: Annotated[int, typer.Option(min=0, help="Sample of the step, or repetition of the task.")] = 0,
     data: options.RunData = None,
     adapter: options.ReadingAdapter = None,

@@ -39,7 +39,7 @@ from guieval.settings import RunConfig
 
 
 class Terminal(Display):
-    """Shows runs on standard error, or only notes where it is ``quiet``."""
+    """Shows runs on standard error, or only notes if it is ``quiet``."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -169,7 +169,7 @@ def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
 
 
 def print_results(results: list[Result], *, json: bool) -> None:
-    """Print the tables of the runs, or their metrics as JSON, and what a reader should know beside them."""
+    """Print the tables of the runs, or their metrics as JSON, and what a reader should know with them."""
     groups = repeated(results)
     shown = [(get_mode(own[0].config.history.mode), _run(own)) for own in groups]
     if json:

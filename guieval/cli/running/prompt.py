@@ -32,7 +32,7 @@ def prompt(
     data: options.Data = None,
     mode: Annotated[str, typer.Option(help="offline, or with --run soeval or sop.")] = "offline",
     run: Annotated[Path | None, path_option("Run whose answers are the model's own past.")] = None,
-    subset: Annotated[str | None, typer.Option(help="Subset, where an id is in several.")] = None,
+    subset: Annotated[str | None, typer.Option(help="Subset, if an id is in several.")] = None,
     thinking: options.Thinking = None,
     thought: Annotated[str | None, typer.Option(help="Show the prompt that contains this thought.")] = None,
     adapter: options.Adapter = None,
@@ -49,7 +49,7 @@ def prompt(
     loaded = build_model(config.model_copy(update={"options": {**config.options, **own}}), thinking=thinking)
     how = get_mode(mode)
     if how.history != "reference" and run is None:
-        raise UsageError(f"in mode {mode!r} the past holds the model's own answers: add --run, a run in which it gave them")
+        raise UsageError(f"in mode {mode!r} the history has the model's own responses: add --run, a run in which it gave them")
     if how.history == "reference" and run is not None:
         raise UsageError(f"in mode {mode!r} the past is the reference's; --run is for the modes that show a model its own")
     of_loader = [each for each in override or () if each not in of_model]
@@ -83,7 +83,7 @@ def _past(episode: Episode, step: int, mode: Mode, run: Path | None) -> tuple[Hi
     answers = _answers(run, episode)
     missing = [str(index) for index in range(step) if index not in answers]
     if missing:
-        raise UsageError(f"the run {str(run)!r} holds no answer to step {', '.join(missing)} of episode {episode.key}")
+        raise UsageError(f"the run {str(run)!r} has no response to step {', '.join(missing)} of episode {episode.key}")
     return tuple(select(mode.history, task, answers[task.step_index]) for task in before)
 
 

@@ -112,7 +112,7 @@ def remove(
         shutil.rmtree(each)
     if own != [directory]:
         (directory / "vllm.log").unlink(missing_ok=True)
-        with suppress(OSError):  # the folder stays where it holds other files
+        with suppress(OSError):  # the folder stays if it has other files
             directory.rmdir()
     say(f"removed: {directory}" + (", but for files that are not a run's" if directory.exists() else ""))
 
@@ -155,6 +155,6 @@ def _owns(directory: Path) -> bool:
 
 
 def _modes_in(directory: Path) -> list[Path]:
-    """The runs directly below a folder that are the modes of one command; an empty list where other runs are among them."""
+    """The runs directly below a folder that are the modes of one command; an empty list if other runs are among them."""
     runs = [path for path in sorted(directory.iterdir()) if path.is_dir() and not path.is_symlink() and is_run(path)]
     return runs if all(run.name in MODES for run in runs) else []

@@ -31,7 +31,9 @@ def new_adapter(
     folder = out if out is not None else Path(".")
     adapter, test = folder / f"{name}.py", folder / f"test_{name}.py"
     if (folder / "__init__.py").exists():
-        raise UsageError(f"{str(folder)!r} is a Python package, where a test could count as a plug-in; write to another folder")
+        raise UsageError(
+            f"{str(folder)!r} is a Python package, in which a test could count as a plug-in; write to another folder"
+        )
     for file in (adapter, test):
         if file.exists() or file.is_symlink():
             raise UsageError(f"{str(file)!r} exists already, and is not overwritten")
@@ -81,5 +83,5 @@ def _check_spelling(name: str) -> None:
 def _check_free(name: str) -> None:
     if name in list_adapters():
         raise UsageError(f"there is a model family {name!r} already; `guieval models` lists the checkpoints of each")
-    if find_spec(name) is not None:  # Python finds the file beside a test first
+    if find_spec(name) is not None:  # Python finds the file next to a test first
         raise UsageError(f"a module called {name!r} would hide another of that name; call it {name + '_agent'!r}")

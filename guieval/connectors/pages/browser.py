@@ -1,6 +1,6 @@
 """Pages in a real Chromium, driven through Playwright: mouse, keyboard and screenshots; no page source reaches the agent.
 
-Time stands still in a page except for :data:`STEP_MILLISECONDS` after each action, and after a wait for as long as it asks.
+Time is stopped in a page except for :data:`STEP_MILLISECONDS` after each action, and after a wait for as long as it asks.
 So a slow model sees the same page as a fast one, and animations and timers are reproducible.
 """
 
@@ -69,14 +69,14 @@ _CAPTURE_STYLE = "* { caret-animation: manual !important; } html { will-change: 
 """Stops the caret's blinking, and lets Chromium divide the page into layers as if it had drawn nothing before: else pixels at
 round corners depend on how many frames of an animation it drew, thus on the load of the machine."""
 _REFUSED = "Unable to capture screenshot"
-"""Chromium's message where it refuses a capture for a moment, e.g. after its start on a busy machine."""
+"""Chromium's message when it refuses a capture for a moment, e.g. after its start on a busy machine."""
 _CAPTURE_WAITS = (0.2, 0.5, 1.0, 2.0)
 """Seconds between attempts at a capture."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def require_playwright() -> None:
-    """Raise :class:`UsageError` where Playwright is not installed or no Chromium is found."""
+    """Raise :class:`UsageError` if Playwright is not installed or no Chromium is found."""
     try:
         import playwright.async_api  # noqa: F401
     except ImportError:
@@ -193,7 +193,7 @@ class Browser:
             await self.page.clock.run_for(min(LONGEST_WAIT_MILLISECONDS, max(STEP_MILLISECONDS, math.ceil(wait))))
 
     async def screenshot(self) -> bytes:
-        """The page as PNG, with the text caret where Chromium can stop its blinking (version 140 can)."""
+        """The page as PNG, with the text caret if Chromium can stop its blinking (version 140 can)."""
         from playwright.async_api import Error
 
         async with self.call("a screenshot"):
@@ -203,7 +203,7 @@ class Browser:
                 except Error as error:
                     if _REFUSED not in str(error):
                         raise
-                await asyncio.sleep(wait)  # the page's time stands still, so a later capture shows the same
+                await asyncio.sleep(wait)  # the page's time is stopped, so a later capture shows the same
             return await self._capture()
 
     async def _capture(self) -> bytes:

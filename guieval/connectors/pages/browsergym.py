@@ -27,7 +27,7 @@ from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, 
 from guieval.steps import Score
 
 WORKER = Path(__file__).with_name("browsergym_worker.py")
-"""Run as text: as a file, it would find the modules beside it before the packages of the same names."""
+"""Run as text: as a file, it would find the modules next to it before the packages of the same names."""
 LISTING_SECONDS = 120.0
 MOST_BYTES = 64 * 1024 * 1024
 """The most bytes of an answer."""
@@ -78,7 +78,7 @@ class BrowserGym(ABCEnvironment):
 
     @cached_property
     def _listed(self) -> dict[str, Any]:
-        """The worker's list of tasks. Raises :class:`UsageError` where BrowserGym cannot be used."""
+        """The worker's list of tasks. Raises :class:`UsageError` if BrowserGym cannot be used."""
         try:
             done = subprocess.run(
                 self._command, input='{"do": "list"}\n', capture_output=True, text=True, timeout=LISTING_SECONDS, check=False

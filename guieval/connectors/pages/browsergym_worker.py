@@ -1,7 +1,7 @@
 """A BrowserGym environment behind a pipe: requests and answers are lines of JSON.
 
-It runs in the Python that has BrowserGym, where guieval need not be installed, so it imports neither guieval nor its packages.
-It ends with the process that started it, also in the middle of a step.
+It runs in the Python that has BrowserGym, in which guieval need not be installed, so it imports neither guieval nor its
+packages. It ends with the process that started it, also in the middle of a step.
 Source: ServiceNow/BrowserGym at 9e779f0, ``browsergym/core/src/browsergym/core/{env,registration}.py``.
 """
 

@@ -48,7 +48,7 @@ _COVER = "() => { if (core.cover_div) core.cover_div.style.display = 'none'; }"
 class MiniWoB(ABCEnvironment):
     """A task may take ``max_steps`` steps; pages are drawn ``scale`` times as large as their 160 x 210 pixels.
 
-    With ``text`` the observation has the page's text too. Raises :class:`UsageError` where the package or a browser is missing.
+    With ``text`` the observation has the page's text too. Raises :class:`UsageError` if the package or a browser is missing.
     """
 
     name = "miniwob"

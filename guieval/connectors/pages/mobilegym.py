@@ -150,7 +150,7 @@ class MobileGym(ABCEnvironment):
 
 
 def bench(module: str) -> Any:
-    """A module of ``bench_env``; :class:`UsageError` where a package that it needs is missing."""
+    """A module of ``bench_env``; :class:`UsageError` if a package that it needs is missing."""
     try:
         return import_module(f"bench_env.{module}")
     except ImportError as error:
@@ -166,7 +166,7 @@ async def _answers(service: Service) -> None:
 
 @asynccontextmanager
 async def failures(browser: Browser, what: str) -> AsyncIterator[None]:
-    """Raise :class:`EnvironmentFailure` for whatever the package raises: tasks fail in their own ways where data is missing."""
+    """Raise :class:`EnvironmentFailure` for whatever the package raises: tasks fail in their own ways if data is missing."""
     try:
         async with browser.call(what):
             yield

@@ -36,7 +36,7 @@ class OpenEnv(ABCEnvironment):
 
     A server without the Task API has ``seeds`` tasks, one for each seed from 0. ``max_steps`` is for tasks whose server states
     no limit. ``goal`` and ``screenshot`` are the names of these fields in an observation. A task is a success if the sum of its
-    rewards is above ``above``, unless the server's state holds a score, as guieval's does.
+    rewards is above ``above``, unless the server's state has a score, as guieval's does.
     """
 
     name = "openenv"
@@ -95,7 +95,7 @@ class OpenEnv(ABCEnvironment):
         return _OpenEnvServer(f"openenv-{name}-{version}", actions, [task for task, _ in listed], resets)
 
     async def _listed(self, service: Service) -> list[tuple[EnvironmentTask, dict[str, Any]]]:
-        """The tasks of the Task API with what their resets need; empty where the server does not have it."""
+        """The tasks of the Task API with what their resets need; empty if the server does not have it."""
         status, names = await service.ask("GET", "/list_environments")
         if status >= 400 or not isinstance(names, list) or not names:
             return []

@@ -44,7 +44,7 @@ def serve(
 ) -> None:
     """Serve until interrupted; ``say`` gets the address first.
 
-    At most ``sessions`` clients at once; ``timeout`` is the most seconds for an action. Raises :class:`UsageError` where the
+    At most ``sessions`` clients at once; ``timeout`` is the most seconds for an action. Raises :class:`UsageError` if the
     port is taken.
     """
     from aiohttp import web

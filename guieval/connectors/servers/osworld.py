@@ -36,7 +36,7 @@ class OSWorld(ABCEnvironment):
     """The tasks of the folder ``examples`` (OSWorld's ``evaluation_examples``) that its file ``selection`` lists by domain.
 
     ``provider``, ``path_to_vm``, ``region``, ``os_type``, ``headless``, ``width``, ``height`` and ``cache`` are passed on to
-    ``DesktopEnv``; ``max_steps``, which OSWorld does not state, holds for every task; ``machines`` virtual machines run at
+    ``DesktopEnv``; ``max_steps``, which OSWorld does not state, is for every task; ``machines`` virtual machines run at
     most. ``settle`` and ``settle_score`` are the seconds to wait after a reset and before the judgement, ``pause`` after an
     action. The seed changes nothing.
     """
@@ -117,7 +117,7 @@ class OSWorld(ABCEnvironment):
 
     @cached_property
     def configs(self) -> dict[tuple[str, str], _Config]:
-        """The tasks' configurations by domain and id. Raises :class:`UsageError` where a file is missing or wrong."""
+        """The tasks' configurations by domain and id. Raises :class:`UsageError` if a file is missing or wrong."""
         file = self.examples / self.selection
         if not file.is_file():
             known = sorted(path.name for path in self.examples.glob("*.json"))

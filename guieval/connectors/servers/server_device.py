@@ -30,7 +30,7 @@ class ServedEnvironment(ABCEnvironment):
 class ServerDevice(ABCDevice):
     """Takes a free one of ``servers``; ``name`` is what messages call it.
 
-    Raises :class:`EnvironmentFailure` where all are in use.
+    Raises :class:`EnvironmentFailure` if all are in use.
     """
 
     def __init__(self, name: str, servers: DeviceServers) -> None:
@@ -68,7 +68,7 @@ class ServerDevice(ABCDevice):
         return self.seen
 
     def score_in(self, path: str, content: Any, *, right: bool = True) -> float:
-        """The score that a server's answer holds; :class:`EnvironmentFailure` for one that is not in [0, 1]."""
+        """The score in a server's answer; :class:`EnvironmentFailure` for one that is not in [0, 1]."""
         value = content.get("score") if right and isinstance(content, dict) else None
         if not isinstance(value, int | float) or not 0 <= value <= 1:
             raise self.service.wrong(path, content, "a score in [0, 1]")

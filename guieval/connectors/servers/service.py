@@ -88,7 +88,7 @@ class Service:
         body: Any = None,
         screenshot: bool = False,
     ) -> tuple[int, Any]:
-        """Status and JSON of an answer; the JSON is ``None`` where there is none.
+        """Status and JSON of an answer; the JSON is ``None`` if there is none.
 
         An answer with a ``screenshot``, whose pixels are an array, may have :data:`MOST_BYTES`; others
         :data:`guieval.engines.http.chat_answers.MAX_REPLY_BYTES`.
@@ -114,7 +114,7 @@ class Service:
         return answer.status, await self.read(f"answers {path}", answer.data, screenshot=screenshot)
 
     async def read(self, what: str, data: bytes, *, screenshot: bool) -> Any:
-        """The JSON of an answer; ``None`` where there is none. ``what`` the server does is for the message."""
+        """The JSON of an answer; ``None`` if there is none. ``what`` the server does is for the message."""
         try:
             return await asyncio.to_thread(read_with_pictures if screenshot else read_json, data)
         except TooLarge as error:

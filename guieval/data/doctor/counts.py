@@ -39,7 +39,7 @@ class CountComparison:
 
     @property
     def verdict(self) -> Verdict:
-        """``part`` if the data has fewer steps than published (fewer episodes, where only these are), ``differs`` if it has as
+        """``part`` if the data has fewer steps than published (fewer episodes, if only these are), ``differs`` if it has as
         many or more but other counts."""
         published = self.published
         pairs = [(self.steps, published.steps), (self.episodes, published.episodes)]

@@ -311,4 +311,4 @@ def _filled(name: str, part: Part) -> Remark:
         why = "all of the set's steps are here, but some are labelled otherwise than published"
         return Remark("warning", f"the sample set {name!r} has other labels: {', '.join(differing)}", why)
     size = f"{counted(part.episodes, 'episode')}, {counted(part.steps, 'step')}"
-    return Remark("note", f"holds the whole sample set {name!r}: {size}")
+    return Remark("note", f"has the whole sample set {name!r}: {size}")

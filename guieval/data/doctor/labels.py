@@ -57,7 +57,7 @@ KINDS: tuple[LintKind, ...] = (
         "empty-box",
         "have a target or element without an area",
         "steps with targets or elements",
-        "only a point on its very edge lies in it, so it accepts next to none; the element was hidden, or its label is wrong",
+        "only a point on its very edge is in it, so it accepts next to none; the element was hidden, or its label is wrong",
     ),
     LintKind(
         "box-off-screen",
@@ -212,7 +212,7 @@ class LintReport:
 
 
 def _fits_as_width_and_height(step: StepTaskModel) -> bool:
-    """Whether the point lies in a box whose second pair of numbers is its width and height."""
+    """Whether the point is in a box whose second pair of numbers is its width and height."""
     assert isinstance(step.action, Click | LongPress)
     boxes = (step.targets if len(step.targets) else step.elements).array
     corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)

@@ -23,7 +23,7 @@ _CHINESE = re.compile(r"[㐀-鿿]")
 def statistics(benchmark: ABCBenchmark, sample_set: str | None = None) -> Statistics:
     """The statistics of all data, or of the steps of a sample set; no screenshot is opened, and damaged episodes are left out.
 
-    Raises :class:`UsageError` if the folder does not have the benchmark's format or holds no episode that can be read.
+    Raises :class:`UsageError` if the folder does not have the benchmark's format or has no episode that can be read.
     """
     benchmark = benchmark.skipping_damaged()
     plan = None if sample_set is None else select(benchmark, Choice(sample_set=sample_set)).plan
@@ -38,7 +38,7 @@ def statistics(benchmark: ABCBenchmark, sample_set: str | None = None) -> Statis
             continue
         found.add(steps if plan is None else [steps[index] for index in plan[ref.key]])
     if not found.episodes:
-        raise UsageError(f"the folder {str(benchmark.root)!r} holds no episode of {benchmark.name!r} that can be read")
+        raise UsageError(f"the folder {str(benchmark.root)!r} has no episode of {benchmark.name!r} that can be read")
     return found
 
 

@@ -33,7 +33,7 @@ Corners: TypeAlias = tuple[float, float, float, float]
 
 
 class StepLine(BaseModel):
-    """One step as a line of the format holds it."""
+    """One step as a line of the format has it."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -44,7 +44,7 @@ class StepLine(BaseModel):
     action: dict[str, Any] = Field(description="reference action, in unified words")
     alternatives: list[dict[str, Any]] = Field([], description="further actions that are as right as the reference")
     targets: list[Corners] = Field([], description="boxes [x1, y1, x2, y2] where a right click may land")
-    elements: list[Corners] = Field([], description="boxes [x1, y1, x2, y2] of what else the screen holds")
+    elements: list[Corners] = Field([], description="boxes [x1, y1, x2, y2] of what else is on the screen")
     instruction: str | None = Field(None, description="takes the place of the episode's instruction at this step")
     low_level_instruction: str | None = Field(None, description="what to do at this step")
     groups: dict[str, str] = Field({}, description="labels to report apart")
@@ -78,7 +78,7 @@ class EpisodeLine(BaseModel):
     dataset: str | None = Field(None, min_length=1, description="data set by which protocols choose their rules")
     setting: Setting | None = Field(None, description="what the model is given: high, low or grounding")
     instruction: str
-    frame: EpisodesFrame | None = Field(None, description="frame of all points and boxes; needed where there are any")
+    frame: EpisodesFrame | None = Field(None, description="frame of all points and boxes; needed if there are any")
     steps: list[StepLine] = Field(min_length=1)
 
 

@@ -21,7 +21,7 @@ INDEX_FORMAT = "guieval-episodes-index-1"
 
 @dataclass
 class EpisodeIndex(Sequence[EpisodeRef]):
-    """Where every episode's line lies, as columns: a million episodes take about a hundred bytes each.
+    """The place of every episode's line, as columns: a million episodes take about a hundred bytes each.
 
     The locator of a reference is the episode's position.
     """
@@ -100,7 +100,7 @@ def line_head(benchmark: str, where: str, line: bytes) -> EpisodeRef:
     try:
         values = from_json(line)
     except ValueError as error:
-        raise DataError(f"{where}: is not JSON ({error}); a line holds one whole episode in UTF-8") from None
+        raise DataError(f"{where}: is not JSON ({error}); a line has one whole episode in UTF-8") from None
     if (twice := repeated_key(line, values)) is not None:
         raise DataError(f"{where}, field {twice}: is given twice")
     match values:
@@ -109,4 +109,4 @@ def line_head(benchmark: str, where: str, line: bytes) -> EpisodeRef:
             if isinstance(subset, str) and isinstance(split, str):
                 return EpisodeRef(EpisodeKey(benchmark, subset, name), 1 + len(others), split=split)
     parsed_line(where, line)  # raises an error that names the wrong field
-    raise DataError(f"{where}: holds no episode")
+    raise DataError(f"{where}: has no episode")

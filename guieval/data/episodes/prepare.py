@@ -1,4 +1,4 @@
-"""Turning an authors' release into a prepared folder, and comparing what it holds with what is published.
+"""Turning an authors' release into a prepared folder, and comparing its contents with what is published.
 
 The folder is right after a kill at any moment: an episode's line is added by one system call after its screenshots are in
 place, a file takes its name only when it is whole, and what a torn line left is cut off before anything is added. Going on
@@ -66,7 +66,7 @@ def prepare(
     ``limit`` takes the first episodes of the release. ``on_progress`` is called with the number of episodes that are prepared,
     and how many there will be (``None`` if only reading the release shows it). A damaged record raises :class:`DataError`,
     or is listed in ``prepared.json`` if ``skip_damaged`` is set. Without ``screenshots`` only annotations are written.
-    Raises :class:`UsageError` for folders that cannot be used, :class:`JournalError` where nothing more can be written.
+    Raises :class:`UsageError` for folders that cannot be used, :class:`JournalError` if nothing more can be written.
     """
     _check_folders(kind, source, out)
     release = kind.release(source, **(options or {}))
@@ -237,7 +237,7 @@ class _Writer:
         """Put an episode's screenshots in place, then its line."""
         episode = released.episode
         if episode.key in self.done:
-            raise DataError(f"the release holds episode {episode.key} twice")
+            raise DataError(f"the release has episode {episode.key} twice")
         line = episode_line(episode) + b"\n"
         if self.state.complete:  # a finished folder is extended, so it is incomplete until the end
             self.state.complete = False
@@ -323,7 +323,7 @@ class _Writer:
                 index.add(ref, number, start, len(line))
                 start += len(line)
         if first is None:
-            raise DataError("the release holds no episode that can be prepared")
+            raise DataError("the release has no episode that can be prepared")
         self.state.dataset, self.state.setting = first["dataset"], first["setting"]
         self._put(self._out / INDEX, index.to_json(), sync=True)
         self.state.episodes, self.state.steps = len(index), sum(index.lengths)

@@ -1,4 +1,4 @@
-"""Benchmarks served from a folder of our own episode format, ``episodes.jsonl`` beside its screenshots.
+"""Benchmarks served from a folder of our own episode format, ``episodes.jsonl`` next to its screenshots.
 
 Steps are read on demand; only the place of every line stays in memory (:mod:`guieval.data.episodes.index`).
 """
@@ -67,7 +67,7 @@ class EpisodesFolder(ABCBenchmark):
         self._index: EpisodeIndex | None = None
 
     def declared(self) -> dict[str, str]:
-        """Data set and setting in ``prepared.json``, else those in the first line, where they are given.
+        """Data set and setting in ``prepared.json``, else those in the first line, if they are given.
 
         They describe the folder. A line without its own has the defaults, whatever the first line has.
         """
@@ -122,7 +122,7 @@ class EpisodesFolder(ABCBenchmark):
                 "the file was cut or changed since it was prepared"
             )
         if not index and not self.skipped:
-            raise DataError(f"{self._file}: holds no episode")
+            raise DataError(f"{self._file}: has no episode")
         return index
 
     def _where(self, number: int) -> str:
@@ -206,13 +206,13 @@ class EpisodesFolder(ABCBenchmark):
 class PreparedEpisodes(EpisodesFolder):
     """A folder that ``guieval data prepare`` wrote, under the name, setting and protocol of the requested benchmark.
 
-    Records are equal to those that the benchmark's own loader gives for the release. Where a benchmark and ``maker``, the one
+    Records are equal to those that the benchmark's own loader gives for the release. If a benchmark and ``maker``, the one
     the folder was prepared as, are the same data in the settings *high* and *low*, and one is made from the other, the folder
     serves both. Two of the same setting differ in their labels or texts, so one is never served as the other.
     """
 
     def __init__(self, root: Path, kind: type[ABCBenchmark], maker: type[ABCBenchmark] | None, **options: Any) -> None:
-        # this object stands for any benchmark, so it takes over the attributes of that class
+        # this object represents any benchmark, so it takes over the attributes of that class
         inherited = {name: getattr(kind, name) for name in CLASS_ATTRIBUTES if hasattr(kind, name)}
         vars(self).update(inherited)
         made = read_preparation(root)

@@ -19,7 +19,7 @@ from guieval.steps import Episode, StepTaskModel
 def episode_line(episode: Episode) -> bytes:
     """An episode as one line of the format, without its end; reading it gives equal records.
 
-    Coordinates are written in pixels where every one of them comes back bit for bit from a whole or half pixel, which is
+    Coordinates are written in pixels if every one of them comes back bit for bit from a whole or half pixel, which is
     short and can be read by eye, else as unified floats. Raises :class:`DataError` for an episode that no line can hold.
     """
     first = episode.steps[0]

@@ -143,7 +143,7 @@ def get(offer: Offer, folder: Path) -> None:
 
 
 def unpack(archive: Path) -> None:
-    """Unpack a ZIP file where it lies, leaving out what is there in full; refuses names that lead out of the folder."""
+    """Unpack a ZIP file into its folder, except what is there in full; refuses names that lead out of the folder."""
     again = "delete it and give the command again"
     try:
         with open_file(archive) as stream, zipfile.ZipFile(stream) as packed:

@@ -1,4 +1,4 @@
-"""The table of what is downloaded for each benchmark, ``downloads.yaml`` beside the loaders."""
+"""The table of what is downloaded for each benchmark, ``downloads.yaml`` next to the loaders."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from guieval.errors import UsageError
 
 
 def upload(folder: Path, repository: str, *, public: bool = False, message: str) -> str:
-    """Upload a folder as one commit, and create the data set, private unless ``public``, where there is none; the commit's URL.
+    """Upload a folder as one commit, and create the data set, private unless ``public``, if there is none; the commit's URL.
 
-    Raises :class:`UsageError` where the hub refuses or cannot be reached.
+    Raises :class:`UsageError` if the hub refuses or cannot be reached.
     """
     try:
         from huggingface_hub import HfApi, errors

@@ -31,7 +31,7 @@ _TOOL_REFUSED = re.compile(r"(?i)not support[^.]*\bcomputer|\bcomputer\w*\b[^.]*
 class HostedEngine(OpenAIEngine):
     """Answers requests by ``api``. ``settings`` name one base URL, the model and the key's variable.
 
-    Raises :class:`UsageError` when the SDK is not installed, several base URLs are given, or the key is missing where the
+    Raises :class:`UsageError` when the SDK is not installed, several base URLs are given, or the key is missing and the
     address is the maker's own.
     """
 
@@ -86,7 +86,7 @@ class HostedEngine(OpenAIEngine):
         return self._api.begin(request, model)
 
     async def _ask(self, server: RoutedServer, body: Any, request: Request, name: str) -> Response:
-        """Ask until the model acts, or has looked as often as it may; the reply holds the calls of all its answers.
+        """Ask until the model acts, or has looked as often as it may; the reply has the calls of all its responses.
 
         The looks are on the request's bill, for another attempt begins again.
         """
@@ -145,6 +145,6 @@ class HostedEngine(OpenAIEngine):
         if status == 400 and _TOOL_REFUSED.search(message):  # every request offers the same tool
             return FatalEngineError(
                 f"{url} does not offer model {self.model!r} this computer tool (status 400): {message}; choose another "
-                "model, or another tool with --set options.tool=NAME where the model's family has several"
+                "model, or another tool with --set options.tool=NAME if the model's family has several"
             )
         return super()._error(url, status, headers, message)

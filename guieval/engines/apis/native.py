@@ -123,7 +123,7 @@ class NativeAPI(ABC):
     sampling: ClassVar[Mapping[str, str]]
     """The API's name of each request parameter that it takes; a dot separates levels."""
     most_tokens: ClassVar[int | None] = None
-    """The limit of a response's tokens that a request demands where the parameters set none."""
+    """The limit of a response's tokens that a request demands if the parameters set none."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -194,7 +194,7 @@ def zoomed(screenshot: Screenshot, region: Any) -> Screenshot:
     from PIL.Image import Resampling
 
     numbers = isinstance(region, list) and len(region) == 4 and all(type(side) in (int, float) for side in region)
-    if not numbers or not all(abs(side) < _FURTHEST for side in region):  # no comparison holds for NaN
+    if not numbers or not all(abs(side) < _FURTHEST for side in region):  # no comparison is true for NaN
         return screenshot
     width, height = screenshot.size
     left, right = sorted(min(max(side, 0.0), float(width)) for side in region[0::2])

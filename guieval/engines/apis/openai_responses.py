@@ -1,7 +1,7 @@
 """OpenAI's Responses API with its computer tool.
 
 Source: PyPI openai 3.57.0, ``types/responses`` (``computer_action.py``, ``response_computer_tool_call.py``,
-``response_input_param.py``). A computer call holds a batch of ``actions``; the older ``computer_use_preview`` holds one
+``response_input_param.py``). A computer call has a batch of ``actions``; the older ``computer_use_preview`` has one
 ``action``. Each action becomes a call of its own, named by its type. Safety checks are acknowledged when the conversation goes
 on, and written before the calls, between ``<safety_check>`` tags.
 """

@@ -44,20 +44,20 @@ async def raw_answer(sdk: Any, resource: Any, fields: dict[str, Any], name: str)
 
 
 def entries(answer: Any, name: str) -> list[dict[str, Any]]:
-    """The objects in a list of an answer; raises ``ValueError`` where there is no list."""
+    """The objects in a list of an answer; raises ``ValueError`` if there is no list."""
     if not isinstance(answer, dict) or not isinstance(answer.get(name), list):
         raise ValueError(f"it has no {name}")
     return listed(answer, name)
 
 
 def listed(value: Any, name: str) -> list[dict[str, Any]]:
-    """The objects in a list of an object; none where there is no list."""
+    """The objects in a list of an object; none if there is no list."""
     values = value.get(name) if isinstance(value, dict) else None
     return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
 
 
 def text_of(value: Any, name: str) -> str:
-    """A text of an object; empty where there is none."""
+    """A text of an object; empty if there is none."""
     text = value.get(name) if isinstance(value, dict) else None
     return text if isinstance(text, str) else ""
 

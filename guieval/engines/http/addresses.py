@@ -16,7 +16,7 @@ def base_url(text: str, redaction: Redaction) -> tuple[str, str]:
 
     A user and a fragment are refused, and a query that may hold a secret, by the name of a parameter or by its value.
 
-    Errors do not repeat a URL that holds ``@``, ``?`` or ``#``, even if it cannot be parsed.
+    Errors do not repeat a URL with ``@``, ``?`` or ``#``, even if it cannot be parsed.
     """
     from yarl import URL
 
@@ -72,5 +72,5 @@ def _proxy(text: str, where: str) -> str:
         # the value is not repeated, since it may hold a password
         raise UsageError(f"{where} does not hold the URL of a proxy, such as http://proxy.example:3128")
     if url.scheme.startswith("socks") and find_spec("aiohttp_socks") is None:
-        raise UsageError(f"{where} holds the URL of a SOCKS proxy, for which the package aiohttp-socks must be installed")
+        raise UsageError(f"{where} has the URL of a SOCKS proxy, for which the package aiohttp-socks must be installed")
     return str(url)

@@ -72,7 +72,7 @@ class TryAgain(Refusal):
 def response_in(data: bytes) -> Response:
     """Read the body of a chat completion, streamed or not.
 
-    Raises :class:`TryAgain` if it holds none, or one that the server broke off.
+    Raises :class:`TryAgain` if it has none, or one that the server broke off.
     """
     try:
         return _response_in(data)
@@ -256,7 +256,7 @@ def unpacked(data: bytes, encoding: str, most: int = MAX_REPLY_BYTES) -> bytes:
 
 
 def whole_answer(url: str, status: int, headers: Mapping[str, str], data: bytes, most: int = MAX_REPLY_BYTES) -> bytes:
-    """The unpacked body of an answer; empty where that of a refusal cannot be unpacked, since its status is enough.
+    """The unpacked body of an answer; empty if that of a refusal cannot be unpacked, since its status is enough.
 
     Raises :class:`TryAgain` for a 2xx answer that cannot be unpacked or is larger than ``most`` bytes.
     """

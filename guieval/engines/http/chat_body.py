@@ -12,7 +12,7 @@ from guieval.errors import UsageError
 from guieval.models import Message, Request
 
 _IMAGE = secrets.token_hex(16)
-"""The place of an image in the JSON; a random word, so that no text of a request holds it."""
+"""The place of an image in the JSON; a random word, so that it is in no text of a request."""
 _DETAILS = ("low", "high", "auto")
 _SET_BY_ENGINE = ("model", "messages", "stream", "n")
 
@@ -109,7 +109,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _image(image: ShownImage, detail: bytes) -> Iterable[bytes]:
-    """One image part; the id is a field beside the image, and the image is null if the id replaces it."""
+    """One image part; the id is a field next to the image, and the image is null if the id replaces it."""
     yield b'{"type":"image_url","image_url":'
     if image.held:
         yield b"null"

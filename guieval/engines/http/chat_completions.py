@@ -1,7 +1,7 @@
 """Client of any server that speaks the OpenAI chat-completions protocol (vLLM, SGLang, llama.cpp, hosted APIs).
 
 This is the hot path of a run, and it must survive faulty servers: it limits the duration of a try and the size of an answer,
-and retries where that can help. The adapter writes the messages and parses the reply, and the runner chooses the screenshots
+and retries if that can help. The adapter writes the messages and parses the reply, and the runner chooses the screenshots
 and limits the requests in flight.
 
 :mod:`guieval.engines.http.chat_body` writes bodies, :mod:`guieval.engines.http.chat_answers` reads answers, and
@@ -517,7 +517,7 @@ class OpenAIEngine:
             busy = status in (408, 429)
             return TryAgain(f"{url} answered with status {status}{suffix}", retry_after=wait, busy=busy, slow=status == 503)
         if status in (401, 403):
-            state = "holds a key it does not accept" if self._key else "is not set"
+            state = "has a key it does not accept" if self._key else "is not set"
             return FatalEngineError(
                 f"{url} refuses access (status {status}); the environment variable {self.settings.api_key_env} {state}{suffix}"
             )

@@ -25,7 +25,7 @@ _DONE = "[DONE]"
 
 
 class BrokenOff(ValueError):
-    """A stream that ended before its response did, or that holds something else."""
+    """A stream that ended before its response did, or that has something else."""
 
 
 def is_stream(data: bytes) -> bool:

@@ -35,7 +35,7 @@ Answer = TypeVar("Answer")
 class Refusal(Exception):
     """A server's answer that is not a success: its ``status`` (``None`` without an answer) and its ``text``.
 
-    ``usage`` are the tokens that have to be paid for it, where it states any.
+    ``usage`` are the tokens that have to be paid for it, if it states any.
     """
 
     status: int | None = None

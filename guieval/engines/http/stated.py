@@ -37,7 +37,7 @@ _ENGINES = {
     "vllm": _Engine("vLLM", "/version", {"version": "version"}),
     "sglang": _Engine(
         "SGLang",
-        "/get_server_info",  # it holds the server's keys too
+        "/get_server_info",  # it has the server's keys too
         {"version": "version", "dtype": "dtype", "quantization": "quantization", "attention": "attention_backend"},
     ),
     "llamacpp": _Engine("llama.cpp", "/props", {"version": "build_info", "chat_template": "chat_template"}),

@@ -51,7 +51,7 @@ class Checkpoint:
             folder = Path(weights).expanduser()
             if not (folder / "config.json").is_file():
                 raise UsageError(
-                    f"the model folder {weights!r} {'holds no config.json' if folder.is_dir() else 'does not exist'}"
+                    f"the model folder {weights!r} {'has no config.json' if folder.is_dir() else 'does not exist'}"
                 )
             weights = str(folder.resolve())
         if model.context_length is not None:

@@ -31,7 +31,7 @@ _NOT_SAMPLING = frozenset({"n", "output_kind", "detokenize", "skip_clone", "outp
 def vllm_engine(checkpoint: Checkpoint) -> InProcessEngine:
     """The engine; :class:`UsageError` when vLLM is not installed. Equal checkpoints share one model."""
     if not sys.platform.startswith("linux"):
-        raise UsageError("engine 'vllm-inprocess' is for Linux; start a server where vLLM runs and give its --base-url")
+        raise UsageError("engine 'vllm-inprocess' is for Linux; start a server on a machine with vLLM and give its --base-url")
     require("vllm", engine="vllm-inprocess", extra="vllm")
     return InProcessEngine(VLLMModel.join(checkpoint))
 

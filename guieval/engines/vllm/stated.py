@@ -23,7 +23,7 @@ _PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
 
 
 def facts_of_log(text: str) -> EngineFacts:
-    """The facts in a server's log; those of the last start, if it holds several."""
+    """The facts in a server's log; those of the last start, if it has several."""
     found = list(_CONFIG.finditer(text))
     if not found:
         return EngineFacts()

@@ -23,8 +23,8 @@ _COAT = StepRules(
     text=TextRule("containment-or-similarity", threshold=0.8, above=True, similarity="indel", form="as-given"),
 )
 _COAT_NOTES = (
-    "The scorer takes a predicted box, or the number of a node, for a click; a unified action has a point, which stands for "
-    "the smallest box it lies in, or for itself.",
+    "The scorer takes a predicted box, or the number of a node, for a click; a unified action has a point, which means "
+    "the smallest box it is in, or itself.",
     "A step whose reply has no text is given the empty text, which every text contains, so it is right there.",
     "It reads action types, scroll directions and buttons of the labels from the first words of coat_action_desc.",
 )
@@ -32,7 +32,7 @@ _COAT_NOTES = (
 _COAT_INTENDED = Protocol(
     name="coat-intended",
     source="AiTZ paper; IMNearth/CoAT, coat/evaluate.py (9ab1a9f) with the place of clicks filled in",
-    summary="the predicted node holds the label's point or overlaps by more than half with one that does; elements x1.2",
+    summary="the predicted node contains the label's point or overlaps by more than half with one that does; elements x1.2",
     rules=_COAT,
     datasets=frozenset({"aitz"}),
     sample_sets={"aitz": "aitz-test-4724"},

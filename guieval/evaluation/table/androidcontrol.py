@@ -1,6 +1,6 @@
 """Protocols of papers that score AndroidControl by rules of their own.
 
-What was read is the code at the place that ``source`` names; where only its descendants could be read, a note says so.
+What was read is the code at the place that ``source`` names; if only its descendants could be read, a note says so.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ PROTOCOLS = (
             "A click without a place is put at (-100, -100) there, from where it can reach a label near the upper left corner; "
             "here it is a reply without an action.",
             "The circle has as many pixels on every screen, so it is smaller in proportion on a larger one.",
-            "A scroll in the direction that the prompt names is right even where the label says the opposite.",
-            "Its prompt holds the screen's elements and the past too, so words found there count as named in the source.",
+            "A scroll in the direction that the prompt names is right even if the label says the opposite.",
+            "Its prompt has the screen's elements and the history too, so words found there count as named in the source.",
             "Actions that have no rule of their own are compared whole, so superfluous arguments make them wrong there.",
             "It reports sub-splits in which an episode counts only in the first list that names it, although they overlap.",
         ),
@@ -260,7 +260,7 @@ PROTOCOLS = (
         summary="inside the target element's box; one text in the other or token F1 of at least 0.5",
         rules=replace(_CURATED.rules, click=_TARGET_BOX),
         notes=(
-            "The target's box is in its own files; here it is the step's target, or the smallest of its elements that holds "
+            "The target's box is in its own files; here it is the step's target, or the smallest of its elements that contains "
             "the labelled place.",
             *_CURATED.notes,
         ),
@@ -268,7 +268,7 @@ PROTOCOLS = (
     _protocol(
         name="uground-ac",
         source="AndroidControl paper, appendix D.3; OSU-NLP-Group/UGround, offline_evaluation/AndroidControl/eval.py",
-        summary="the smallest element that holds the labelled place; texts letter for letter; clicks that name the app or back",
+        summary="the smallest element that contains the labelled place; exact texts; clicks that name the app or back",
         rules=StepRules(
             click=_TARGET_BOX,
             text=TextRule("equal", form="as-given"),
@@ -281,9 +281,9 @@ PROTOCOLS = (
         failure=FailurePolicy(missing="left-out"),
         notes=(
             "Typing requires the right field as well there; a unified action does not say where a text goes.",
-            "A click on an element whose text holds the app's name opens it, and one whose text holds the word back goes "
-            "back, only where the data give each box its text.",
-            "Where a click is labelled and an app is opened, the source asks the label for an app name that it does not have, "
+            "A click on an element whose text contains the app's name opens it, and one whose text contains the word back goes "
+            "back, only if the data give each box its text.",
+            "If a click is labelled and an app is opened, the source asks the label for an app name that it does not have, "
             "so there any text of the element will do.",
             "Its grounding accuracy also counts typing and those exchanged actions among the places given, and is not given "
             "here.",
@@ -346,7 +346,7 @@ PROTOCOLS = (
         ),
         notes=(
             "The paper's target is the label's own box; here it is the step's target, or the smallest of its elements "
-            "that holds the labelled place, so a click on a step without such a box is never right.",
+            "that contains the labelled place, so a click on a step without such a box is never right.",
             "Typed texts, app names and scroll directions are not looked at.",
         ),
     ),
@@ -362,11 +362,11 @@ PROTOCOLS = (
         failure=FailurePolicy(missing="left-out"),
         metrics=(Metric("action_acc", "graded", without=frozenset({"STOP"})),),
         notes=(
-            "A click's credit is a number, where a verdict is right or wrong: here it is right where it earns any credit, so "
+            "A click's credit is a number, but a verdict is right or wrong: here it is right if it earns any credit, so "
             "exact match counts nearly every click. The metric is the source's.",
             "The code was read in a copy of the repository with its history (NathanTrance/screensuite).",
             "Its data hold no ends of tasks, so those steps are left out.",
-            "A reply must begin with its call: what stands before the first bracket is taken for the call's name.",
+            "A reply must begin with its call: what is before the first bracket is taken for the call's name.",
             "Samples without an answer are left out of the mean and reported as proportion_missing.",
         ),
     ),

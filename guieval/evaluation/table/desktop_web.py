@@ -51,7 +51,7 @@ PROTOCOLS = (
     Protocol(
         name="mind2web-element",
         source="Mind2Web paper; OSU-NLP-Group/UGround, offline_evaluation/Multimodal-Mind2Web/eval.py",
-        summary="the point lies inside any of the target's boxes; typed values have the same words, in whichever place",
+        summary="the point is inside any of the target's boxes; typed values have the same words, in whichever place",
         rules=StepRules(click=ClickRule(inside="targets"), text=TextRule("same-words")),
         datasets=frozenset({"mind2web"}),
         metrics=(Metric("step_acc", "exact"), Metric("macro_step_acc", "exact", average="episodes")),

@@ -1,6 +1,6 @@
 """Protocols of grounding benchmarks: one target, one point.
 
-Most judge a point alike, border included; they differ in how they read numbers (see their notes, because it lies outside a
+Most judge a point alike, border included; they differ in how they read numbers (see their notes, because it is outside a
 judgement of unified points), in what they do with failures, and in how they average.
 """
 
@@ -17,7 +17,7 @@ from guieval.evaluation.rules import StepRules
 _POINT_IN_BOX = StepRules(click=ClickRule(inside="targets"))
 _LESS_A_PIXEL = replace(_POINT_IN_BOX, click=ClickRule(inside="targets", far_edge=1.0))
 _HALF_OPEN = replace(_POINT_IN_BOX, click=ClickRule(inside="targets", far_edge=1e-3))
-"""A thousandth of a pixel stands for the border alone: no point of a reply lies that near to it without lying on it."""
+"""A thousandth of a pixel means the border alone: no point of a response is that near to it without being on it."""
 _WHOLE_PIXELS = replace(_POINT_IN_BOX, click=ClickRule(inside="targets", whole_pixels=True))
 _OR_REFUSED = StepRules(click=ClickRule(inside="targets"), stop="status")
 _OR_POLYGON = StepRules(click=ClickRule(inside="targets", polygon=True), stop="status")
@@ -49,7 +49,7 @@ def _pointing(
     metrics: tuple[Metric, ...],
     notes: tuple[str, ...],
     *,
-    summary: str = "grounding: the point lies inside the target box, border included; every target counts alike",
+    summary: str = "grounding: the point is inside the target box, border included; every target counts alike",
     rules: StepRules = _POINT_IN_BOX,
     **others: Any,
 ) -> Protocol:
@@ -71,11 +71,11 @@ PROTOCOLS = (
     _pointing(
         name="seeclick-official",
         source="SeeClick paper (ScreenSpot); njucckevin/SeeClick, pretrain/screenspot_test.py",
-        summary="grounding: the point lies inside the target box, border included; the mean of the 6 cells is reported",
+        summary="grounding: the point is inside the target box, border included; the mean of the 6 cells is reported",
         datasets=("screenspot", "screenspot-v2"),
         metrics=(Metric("Average", "exact", average="cells", keys=_CELLS), Metric("Action Acc", "exact")),
         notes=(
-            "A reply with the word box is read as a box in thousandths and stands for its centre, any other one as a point "
+            "A response with the word box is read as a box in thousandths and counts as its centre, any other one as a point "
             "in screen fractions.",
             "The script prints text and icons of each platform; the mean of these six is the paper's.",
         ),
@@ -83,7 +83,7 @@ PROTOCOLS = (
     _pointing(
         name="sspro-official",
         source="ScreenSpot-Pro paper; likaixin2000/ScreenSpot-Pro-GUI-Grounding, eval_screenspot_pro.py",
-        summary="grounding: the point lies inside the target box, border included; what has no target must be refused",
+        summary="grounding: the point is inside the target box, border included; what has no target must be refused",
         rules=_OR_REFUSED,
         datasets=("screenspot-pro",),
         metrics=(Metric("action_acc", "exact"),),
@@ -97,7 +97,7 @@ PROTOCOLS = (
     _pointing(
         name="se-gui",
         source="SE-GUI paper; YXB-NKU/SE-GUI, src/eval/test_grounding_r1_nothink.py (0e26237)",
-        summary="grounding: the point lies inside the target box, its right and lower border left out",
+        summary="grounding: the point is inside the target box, its right and lower border left out",
         rules=_HALF_OPEN,
         datasets=("screenspot-pro", "screenspot", "screenspot-v2"),
         metrics=(Metric("accuracy", "exact"),),
@@ -106,7 +106,7 @@ PROTOCOLS = (
     _pointing(
         name="cagui-grounding",
         source="AgentCPM-GUI paper, appendix C.1; OpenBMB/AgentCPM-GUI, eval/grounding_eval",
-        summary="grounding (Fun2Point, Text2Point): the point lies inside the target box, border included",
+        summary="grounding (Fun2Point, Text2Point): the point is inside the target box, border included",
         datasets=("cagui-grounding",),
         metrics=(Metric("accuracy", "exact"), Metric("mean of the tasks", "exact", average="cells", keys=("task",))),
         notes=(
@@ -118,7 +118,7 @@ PROTOCOLS = (
     _pointing(
         name="lmms-rec",
         source="EvolvingLMMs-Lab/lmms-eval, lmms_eval/tasks/screenspot/utils_rec.py (Center_ACC)",
-        summary="grounding: the middle of the predicted box lies inside the target box, border included",
+        summary="grounding: the middle of the predicted box is inside the target box, border included",
         datasets=("screenspot",),
         metrics=(Metric("Center_ACC", "exact"),),
         notes=(
@@ -175,7 +175,7 @@ PROTOCOLS = (
     _pointing(
         name="vlmevalkit-pro",
         source="open-compass/VLMEvalKit, vlmeval/dataset/GUI/screenspot_pro.py",
-        summary="grounding: the point lies inside the target box, border included; parts weigh by their size twice",
+        summary="grounding: the point is inside the target box, border included; parts weigh by their size twice",
         datasets=("screenspot-pro",),
         metrics=(
             Metric("Overall_Accuracy", "exact"),
@@ -210,7 +210,7 @@ PROTOCOLS = (
     _pointing(
         name="clawgui-grounding",
         source="ZJU-REAL/ClawGUI, clawgui-eval/judge/grounding_judge.py",
-        summary="grounding: the point, cut to whole pixels, lies inside the target box, border included",
+        summary="grounding: the point, cut to whole pixels, is inside the target box, border included",
         rules=_WHOLE_PIXELS,
         datasets=("screenspot-v2", "screenspot-pro"),
         metrics=(Metric("accuracy", "exact"),),
@@ -224,7 +224,7 @@ PROTOCOLS = (
     _pointing(
         name="gui-r1-grounding",
         source="GUI-R1 paper; ritzz-ai/GUI-R1, guir1/eval/eval_screenspot.py",
-        summary="grounding: the point lies strictly inside the target box; every target counts alike",
+        summary="grounding: the point is strictly inside the target box; every target counts alike",
         rules=replace(_POINT_IN_BOX, click=ClickRule(inside="targets", strict=True)),
         datasets=("screenspot", "screenspot-pro"),
         metrics=(Metric("overall", "exact"),),
@@ -233,18 +233,18 @@ PROTOCOLS = (
     _pointing(
         name="showui",
         source="ShowUI paper; showlab/ShowUI, main/eval_screenspot.py",
-        summary="grounding: the point lies inside the target box, border included; the mean of the 6 cells",
+        summary="grounding: the point is inside the target box, border included; the mean of the 6 cells",
         datasets=("screenspot",),
         metrics=(Metric("Avg Success Rate", "exact", average="cells", keys=_CELLS),),
         notes=(
-            "Where generation fails, the sample before it is counted once more in its place, with its own prediction.",
+            "If generation fails, the sample before it is counted once more in its place, with its own prediction.",
             "For models that answer in thousandths the target box is cut to whole thousandths first.",
         ),
     ),
     _pointing(
         name="ui-r1-grounding",
         source="UI-R1 paper; lll6gg/UI-R1, evaluation/test_screenspot.py and eval_ss.py",
-        summary="grounding: the place of any action lies inside the target box, border included; every target counts alike",
+        summary="grounding: the place of any action is inside the target box, border included; every target counts alike",
         rules=replace(_POINT_IN_BOX, leniencies=(AnyPointedAction(),)),
         datasets=("screenspot",),
         metrics=(Metric("accuracy", "exact"),),
@@ -252,7 +252,7 @@ PROTOCOLS = (
         notes=(
             "Only the place of an answer is read, whatever action it names.",
             "A sample whose generation fails is written nowhere and so not counted.",
-            "A sample counts as right when the line of its result holds the word true anywhere, the model's reply included.",
+            "A sample is right when the line of its result contains the word true anywhere, the model's response included.",
             "Boxes are taken for corners, while ScreenSpot's lists give width and height: they must be rewritten before.",
             "The kind of an element is looked up by its box alone within its platform.",
             _AT_ORIGIN,
@@ -261,7 +261,7 @@ PROTOCOLS = (
     _pointing(
         name="gui-actor",
         source="GUI-Actor paper; microsoft/GUI-Actor, eval/screenSpot.py, screenSpot_v2.py and screenSpot_pro.py (hit_top1)",
-        summary="grounding: the model's first point lies inside the target box, border included; every target counts alike",
+        summary="grounding: the model's first point is inside the target box, border included; every target counts alike",
         datasets=("screenspot", "screenspot-v2", "screenspot-pro"),
         metrics=(Metric("hit_top1", "exact"),),
         notes=(
@@ -273,20 +273,20 @@ PROTOCOLS = (
     _pointing(
         name="infigui-g1",
         source="InfiGUI-G1 paper; InfiXAI/InfiGUI-G1, eval/prompts.py",
-        summary="grounding: the first point lies inside the target box or polygon; what has no target must be refused",
+        summary="grounding: the first point is inside the target box or polygon; what has no target must be refused",
         rules=_OR_POLYGON,
         datasets=("screenspot-v2", "screenspot-pro", "ui-vision", "mmbench-gui-l2"),
         metrics=(Metric("correct_accuracy", "exact"),),
         notes=(
             "has_correct_accuracy asks whether any of the predicted points hits, which one action cannot answer.",
-            "Where there is no target, a reply that cannot be read counts as a refusal; no data set it reads has such samples.",
+            "If there is no target, a response that cannot be read counts as a refusal; no data set it reads has such samples.",
             "Its ray casting takes in only half of a polygon's border.",
         ),
     ),
     _pointing(
         name="uground-grounding",
         source="UGround paper; OSU-NLP-Group/UGround, offline_evaluation/ScreenSpot/eval.py",
-        summary="grounding: the point lies inside the target box, border included; the mean of the 6 cells",
+        summary="grounding: the point is inside the target box, border included; the mean of the 6 cells",
         datasets=("screenspot",),
         metrics=(Metric("Average Accuracy", "exact", average="cells", keys=_CELLS),),
         notes=(
@@ -300,15 +300,15 @@ PROTOCOLS = (
         datasets=("screenspot-v2", "screenspot-pro"),
         metrics=(Metric("action_acc", "exact"),),
         notes=(
-            "A point beside its target is given no verdict at all instead of wrong; the share of right ones is the same, but "
+            "A point outside its target is given no verdict at all instead of wrong; the share of right ones is the same, but "
             "counts of wrong ones and of format errors are not to be trusted.",
-            "A predicted box stands for its centre, which is compared in pixels of the image.",
+            "A predicted box counts as its centre, which is compared in pixels of the image.",
         ),
     ),
     _pointing(
         name="osworld-g",
         source="OSWorld-G (Jedi) paper; xlang-ai/OSWorld-G, evaluation/eval.py",
-        summary="grounding: the point lies inside the target box or polygon; what has no target must be refused",
+        summary="grounding: the point is inside the target box or polygon; what has no target must be refused",
         rules=_OR_POLYGON,
         datasets=("osworld-g",),
         metrics=(Metric("accuracy", "exact"), Metric("accuracy without refusals", "exact", without=frozenset({"STOP"}))),
@@ -329,7 +329,7 @@ PROTOCOLS = (
             "depends on it. A polygon of an odd number of numbers, or of two, is never hit.",
             "osworld_g_bbox_acc and osworld_g_polygon_acc are the first metric over the steps of the group target.",
             "A refusal is a point with two negative numbers; a reply without a point is wrong.",
-            "A point is in screen fractions where both numbers are at most 1, else in pixels, so models that answer in "
+            "A point is in screen fractions if both numbers are at most 1, else in pixels, so models that answer in "
             "thousandths fail.",
             "Its ray casting takes in only half of a polygon's border.",
         ),
@@ -350,7 +350,7 @@ PROTOCOLS = (
     _pointing(
         name="mmbench-gui-l2",
         source="MMBench-GUI paper; open-compass/MMBench-GUI, benchmarks/l2_element_grounding.py and matrics.py",
-        summary="grounding: the point lies inside the target box, border included; the mean of basic and advanced instructions",
+        summary="grounding: the point is inside the target box, border included; the mean of basic and advanced instructions",
         datasets=("mmbench-gui-l2",),
         metrics=(
             Metric("Average accuracy", "exact", average="cells", keys=("level",)),
@@ -364,7 +364,7 @@ PROTOCOLS = (
     _pointing(
         name="ui-vision",
         source="UI-Vision paper; uivision/UI-Vision, eval/grounding/eval_uivision.py (element task)",
-        summary="grounding: the point lies inside the target box, border included; the mean of the three kinds of query",
+        summary="grounding: the point is inside the target box, border included; the mean of the three kinds of query",
         datasets=("ui-vision",),
         metrics=(
             Metric("Final Avg", "exact", average="cells", keys=("subset",)),
@@ -392,14 +392,14 @@ PROTOCOLS = (
     _pointing(
         name="venusbench-gd",
         source="VenusBench-GD paper; inclusionAI/UI-Venus, models/grounding/eval_single_benchmark.py (81945ac)",
-        summary="grounding: the point lies inside the target box, border included; what has no target must be refused",
+        summary="grounding: the point is inside the target box, border included; what has no target must be refused",
         rules=_OR_REFUSED,
         datasets=("venusbench-gd",),
         metrics=(Metric("action_acc", "exact"),),
         notes=(
             "A refusal is a point with two negative numbers.",
             "The branch VenusBench-GD has no rule of its own for refusals: its script judges them with all others, by whether "
-            "the point lies in the box [-1, -1, -1, -1] divided by the image's size, which no model meets that answers for a "
+            "the point is in the box [-1, -1, -1, -1] divided by the image's size, which no model meets that answers for a "
             "resized image.",
             "Predicted boxes stand for their centre.",
         ),

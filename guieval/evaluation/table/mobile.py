@@ -36,7 +36,7 @@ _PHONE_SETS = {
 }
 _PHONE_AND_CHINESE_SETS = {**_PHONE_SETS, "cagui": "cagui-agent-4516"}
 _GAPS_IN_ODYSSEY = (
-    "On GUI-Odyssey episodes are split where step numbers have gaps; here they are the data's own, which changes the "
+    "On GUI-Odyssey episodes are split at gaps of the step numbers; here they are the data's own, which changes the "
     "metrics of whole episodes but not those of steps."
 )
 _EMPTY_TEXT = "An empty text is part of every text, so typing nothing is always right."
@@ -66,7 +66,7 @@ _ANSWERED = (
     Metric("goal progress", "progress", without=_OPEN, average="episodes"),
 )
 _OSATLAS = StepRules(
-    # whole thousandths: 140 of them, which 0.14 of the screen would miss where fractions of them are not exact
+    # whole thousandths: 140 of them, which 0.14 of the screen would miss, as fractions of them are not exact
     click=ClickRule(inside="nothing", measure="canvas", canvas=(1000.0, 1000.0), fallback=140.0),
     text=TextRule("equal-or-token-f1", threshold=0.5, form="as-given", above=True, span="second-token"),
     button_types=True,
@@ -99,8 +99,8 @@ PROTOCOLS = (
         ),
         failure=_GUIEVALKIT_LEFT_OUT,
         notes=(
-            "Replies that cannot be read leave the denominators, so a model gains by failing where it would be wrong; the "
-            "share that is kept is reported beside them (unified_action_ratio).",
+            "Responses that cannot be read leave the denominators, so a model gains by failing when it would be wrong; the "
+            "share that is kept is reported with them (unified_action_ratio).",
             "Progress weighs episodes by their length, and a step left out before the first mismatch takes the progress of "
             "its whole episode; so does a step that opens an app in the progress without these (TARGET_NOT_OPEN).",
             "A reply that clicks and types at once counts as whichever of the two is labelled.",
@@ -176,12 +176,12 @@ PROTOCOLS = (
         ),
         failure=FailurePolicy(missing="left-out"),
         notes=(
-            "A click anywhere is right where typing is labelled, and any typed text is right where a click is labelled.",
+            "A click anywhere is right if typing is labelled, and any typed text is right if a click is labelled.",
             "A click in the upper left 15 % x 15 % of the screen is right wherever any button is labelled.",
-            "The comment beside AndroidControl's distance speaks of Qwen's rule, which has 0.04 where this has 0.14.",
+            "The comment next to AndroidControl's distance speaks of Qwen's rule, which has 0.04 in place of 0.14.",
             "A predicted path that touches the coordinate 0 has no direction there.",
             "On AndroidControl the long presses made taps are among its clicks; here CLICK_SCROLL_TYPE leaves them out.",
-            "Two empty texts share no token, so typing nothing is wrong even where nothing is labelled.",
+            "Two empty texts share no token, so typing nothing is wrong even if nothing is labelled.",
             "On AndroidControl labelled long presses were made taps, and steps that open an app were dropped.",
             _SHORT_TOUCH,
             "Steps without a stored reply leave every metric; replies that cannot be read are wrong.",
@@ -246,8 +246,8 @@ PROTOCOLS = (
             "Waiting, ending and pressing a button are in no metric but Type.",
             "Its replies give a scroll the place (-100, -100), which hits nothing; other formats say where a scroll begins, "
             "and such a place can hit here.",
-            "A scroll's direction is compared as a text there, so a typed direction is right where a scroll is labelled.",
-            "Where one word is part of the other a text is right, so typing one letter can be.",
+            "A scroll's direction is compared as a text there, so a typed direction is right if a scroll is labelled.",
+            "If one word is part of the other, a text is right, so typing one letter can be.",
             "A kind of action without a single hit falls out of the denominators there, as it has no entry in the table of "
             "hits.",
             "On GUI-Odyssey it takes a selection of its own, whose steps are not published as a list.",
@@ -269,8 +269,7 @@ PROTOCOLS = (
         metrics=(EXACT_MATCH,),
         notes=(
             "The reward is 0.8 times this and 0.2 times the form of the reply.",
-            "Where the label is a box and no place the point must lie inside it; that is so in none of the data sets named "
-            "here.",
+            "If the label is a box and no place, the point must be inside it; that is so in none of the data sets named here.",
             "Pixels are those of the image that the model saw there; here those of the screenshot.",
             "Later versions of the file compare app names and both ends of a swipe too.",
         ),
@@ -283,7 +282,7 @@ PROTOCOLS = (
         rules=StepRules(click=ClickRule(inside="target-element"), text=TextRule("equal", form="as-given")),
         notes=(
             "The paper's target is the label's own box; here it is the step's target, or the smallest of its elements "
-            "that holds the labelled place, so a click on a step without such a box is never right.",
+            "that contains the labelled place, so a click on a step without such a box is never right.",
             "Pressing a button and ending are not described; here the button must be equal, and any end agrees.",
         ),
     ),
@@ -293,7 +292,7 @@ PROTOCOLS = (
         summary="strictly inside an accepted range; texts and app names letter for letter, or by the label's pattern",
         rules=StepRules(click=ClickRule(inside="target-element", strict=True), text=TextRule("equal", form="as-given")),
         metrics=(SUCCESS_RATE, EXACT_MATCH),
-        notes=("Where the data have no accepted range it is the smallest element that holds the labelled place.",),
+        notes=("If the data have no accepted range, it is the smallest element that contains the labelled place.",),
         version=2,  # an accepted range is a target, where the data say which
     ),
     Protocol(

@@ -32,11 +32,11 @@ _OWN_FIELDS = frozenset({"subset", "episode_id", "step_index", "action", "respon
 def _own(row: PredictionRow) -> Predicted:
     for field in row.values:
         if field not in _OWN_FIELDS:
-            labels = f": a row holds an answer and no labels; there boxes {BOXES_DIVIDED}" if field == "boxes" else ""
+            labels = f": a row has a response and no labels; there boxes {BOXES_DIVIDED}" if field == "boxes" else ""
             raise row.error(field, f"is none of {', '.join(sorted(_OWN_FIELDS))}{labels}")
     key = ("", row.text("subset") if "subset" in row.values else "", row.text("episode_id"), row.whole("step_index"))
     if len({"action", "response"} & row.values.keys()) != 1:
-        raise row.error("action", "a prediction holds either an action (null: the reply held none) or a response")
+        raise row.error("action", "a prediction has either an action (null: the reply held none) or a response")
     if "response" in row.values:
         return Predicted(*key, response=row.text("response"))
     given = row.values["action"]
@@ -48,8 +48,8 @@ def _own(row: PredictionRow) -> Predicted:
 def _refuse_ui_s1(rows: Rows, steps: Iterable[StepTaskModel]) -> NoReturn:
     """Refuse UI-S1's result files (X-PLUG/MobileAgent ``UI-S1/evaluation/eval_*.py``) with their own two metrics.
 
-    They keep how far each episode went but no answer. Progress is the mean of ``final_step_id / num_steps`` over episodes,
-    where ``final_step_id`` is the number of steps before the first mismatch; success is the share of ``task_success``.
+    They keep how far each episode went but no answer. Progress is the mean of ``final_step_id / num_steps`` over episodes;
+    ``final_step_id`` is the number of steps before the first mismatch; success is the share of ``task_success``.
     """
     episodes, progress, successes = 0, 0.0, 0
     for row in rows():
@@ -77,7 +77,7 @@ OWN = Format(
 )
 """The rows that other tools should write; documented in docs/predictions.md.
 
-``subset`` ("") is needed where the benchmark has subsets. ``action`` is a unified action, [0, 1000] per axis, or null where the
+``subset`` ("") is needed if the benchmark has subsets. ``action`` is a unified action, [0, 1000] per axis, or null if the
 reply held none; in its place ``response`` is the reply as the model gave it, which the model's adapter reads when the file is
 scored.
 """
@@ -173,7 +173,7 @@ def get_format(name: str) -> Format:
 def detect_format(file: Path) -> Format:
     """The one format whose file this looks like, by its first whole row.
 
-    Raises :class:`UsageError` where no format, or more than one, takes it for its own, :class:`DataError` for an unreadable
+    Raises :class:`UsageError` if no format, or more than one, takes it for its own, :class:`DataError` for an unreadable
     file.
     """
     damaged: DataError | None = None
@@ -182,7 +182,7 @@ def detect_format(file: Path) -> Format:
             break
         damaged = damaged or first
     else:
-        raise damaged or DataError(f"{file}: holds no row")
+        raise damaged or DataError(f"{file}: has no row")
     matching = [form for form in FORMATS.values() if form.recognises(first.values)]
     if len(matching) == 1:
         return matching[0]
@@ -238,11 +238,11 @@ def read_predictions(
             continue
         answers[answer.key] = answer
     if not answers and not unanswered and not skipped:
-        raise DataError(f"{file}: holds no row")
+        raise DataError(f"{file}: has no row")
     rows = tuple(row for row in answers.values() if isinstance(row, Predicted))
     tasks = tuple(row for row in answers.values() if isinstance(row, PredictedTask))
     if rows and tasks:
-        raise DataError(f"{file}: holds answers to steps and outcomes of tasks; keep the rows of one kind")
+        raise DataError(f"{file}: has responses to steps and outcomes of tasks; keep the rows of one kind")
     return Predictions(chosen.name, rows, tasks, repeated, unanswered, tuple(skipped), chosen.assumed)
 
 

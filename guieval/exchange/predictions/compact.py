@@ -7,7 +7,7 @@ keys or words the schema does not have, places that are not two whole numbers in
 passes, a status that ends the task goes first, then INPUT, TYPE and OPEN_APP, the touches, PRESS and a pause, as in the
 scorers. GUIEvalKit's schema adds OPEN_APP and INPUT, which touches a field and types into it.
 
-A POINT is a tap unless ``duration`` (milliseconds, 200 where it is not given) is longer, which makes it a long press. ``to``
+A POINT is a tap unless ``duration`` (milliseconds, 200 if it is not given) is longer, which makes it a long press. ``to``
 makes it a swipe, towards a place or in a direction, the finger's. Two shapes are read by what the schema means, not by what
 the scorers make of them: a swipe that gives a longer duration (to them a long press) and a touch shorter than 200 (a pause).
 CLEAR and DEEP_LINK are unsupported (to the scorers a pause).
@@ -42,8 +42,8 @@ _BUTTONS: dict[str, act.Button] = {"HOME": "HOME", "BACK": "BACK", "ENTER": "ENT
 def compact_action(value: Any, keys: frozenset[str] = KEYS, *, label: act.Action | None = None) -> act.Action:
     """The action of an object that may have ``keys``; points are in thousandths of the screen.
 
-    ``label`` decides what an INPUT counts as, a click where a click is right and typing otherwise, as in GUIEvalKit's scorer.
-    Raises :class:`ParseError` where the schema refuses the object.
+    ``label`` decides what an INPUT counts as, a click if a click is right and typing otherwise, as in GUIEvalKit's scorer.
+    Raises :class:`ParseError` if the schema refuses the object.
     """
     if not isinstance(value, dict):
         raise ParseError("there is no answer" if value is None else "the answer is not a JSON object that passes the schema")

@@ -1,7 +1,7 @@
 """Answers in files of Every Eval Ever (``*_samples.jsonl``) whose metadata name a step of a benchmark, as ours do.
 
-Where guieval read the reply, its action is taken, and a reply in which it found none is unparseable. Every other reply is read
-by the adapter that the user names. Rows of tasks in an environment (``agentic``) are outcomes.
+If guieval read the response, its action is taken, and a response in which it found none is unparseable. Every other reply is
+read by the adapter that the user names. Rows of tasks in an environment (``agentic``) are outcomes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from guieval.exchange.predictions.rows import PredictionRow
 from guieval.steps import ENDS, OnlineTask, Outcome, Repetition, Score
 
 READ_BY = "guieval adapter "
-"""How ``extraction_method`` begins where guieval read the reply."""
+"""How ``extraction_method`` begins if guieval read the response."""
 
 
 def _read(row: PredictionRow) -> Predicted | PredictedTask | None:
@@ -36,7 +36,7 @@ def _read(row: PredictionRow) -> Predicted | PredictedTask | None:
             return Predicted(*where, found.build("extracted_value", read), raw=replies[0])
     if "verdict" in named:
         return Predicted(
-            *where, reason=named.text("reason") if "reason" in named else "the reply holds no action", raw=replies[0]
+            *where, reason=named.text("reason") if "reason" in named else "the response has no action", raw=replies[0]
         )
     return Predicted(*where, response=replies[0])
 

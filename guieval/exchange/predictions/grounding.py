@@ -1,7 +1,7 @@
-"""Results of grounding evaluations: a point beside the instruction that it answers, one format for each way to write the rows.
+"""Results of grounding evaluations: a point and the instruction that it answers, one format for each way to write the rows.
 
 A row names an image, an instruction, the target's box and the predicted point (null: the reply held none). Box and point are
-pixels or fractions of the image. Where the benchmark's own steps are given, a row answers one of them, and that step's label
+pixels or fractions of the image. If the benchmark's own steps are given, a row answers one of them, and that step's label
 decides: see :class:`_KnownSteps`. A point off the image is unparseable here; the authors call it wrong, which it is either way.
 
 Sources: likaixin2000/ScreenSpot-Pro-GUI-Grounding ``eval_screenspot_pro.py``, whose rows (under ``details``) UI-Venus, MAI-UI
@@ -9,7 +9,7 @@ and others write too; Tongyi-MAI/MAI-UI ``evaluation/grounding`` (the lines that
 YXB-NKU/SE-GUI ``src/eval`` (under ``results``); qizhanggu/mobilepilot-runtime ``artifacts/evaluation`` (a file of two
 conditions answers each step twice and has to be split by ``config``).
 
-ScreenSpot-Pro's rows are steps of their own where they state the image's size (``img_size``), as some forks write them; one
+ScreenSpot-Pro's rows are steps of their own if they state the image's size (``img_size``), as some forks write them; one
 without an ``id`` is then called ``<task_filename>#<row>``. Rows of negative instructions do not keep whether the model refused,
 and are refused here.
 """
@@ -32,7 +32,7 @@ from guieval.steps import StepKey, StepTaskModel
 
 BENCHMARK = "screenspot-pro"
 SLACK = 0.51
-"""How far, in pixels, the edges of a row's box may be from the step's: half a pixel, where a copy has rounded them."""
+"""How far, in pixels, the edges of a row's box may be from the step's: half a pixel, if a copy has rounded them."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RowLayout:
     rows, since rows that differ in it answer the same steps. ``frame`` is that of points, ``box_frame`` that of boxes (default:
     the same), which are corners, or with ``xywh`` a corner, width and height. With ``by_id`` the ``id`` names the step, with
     ``subset`` and ``step`` if rows have them; else it decides among steps that are alike, as does ``place``, the row's place in
-    the data set from 0. ``read`` reads what ``point`` holds, given the image's size.
+    the data set from 0. ``read`` reads what is in ``point``, given the image's size.
     ``screen`` is that of images whose size rows do not state, if they are steps of their own.
     """
 
@@ -226,7 +226,7 @@ class _KnownSteps:
     """The benchmark's steps, among which a row's is found by the image's name, the instruction and the row's ``id``.
 
     The folders above an image, and its suffix, differ from copy to copy. Instructions may be in any of the benchmark's
-    languages. Where several steps share both, the row's ``id`` decides, else the image's folder, then the box; steps that
+    languages. If several steps share both, the row's ``id`` decides, else the image's folder, then the box; steps that
     share all of it are answered in the benchmark's order. A box alone never rules out a step: the benchmark's label counts.
     """
 
@@ -249,7 +249,7 @@ class _KnownSteps:
         return bool(self._by_prompt)
 
     def find(self, row: PredictionRow) -> StepTaskModel:
-        """The step that a row answers; :class:`DataError` where there is none, or several are possible."""
+        """The step that a row answers; :class:`DataError` if there is none, or several are possible."""
         layout = self._layout
         if layout.by_id:
             return self._named(row)

@@ -1,11 +1,11 @@
 """Files whose rows carry the annotation of their step: AgentCPM-GUI's, GUIEvalKit's and LZ-Dong's.
 
-All keep Android in the Wild's action codes and (y, x) fractions (:mod:`guieval.data.aitw_labels`) beside an action object
+All keep Android in the Wild's action codes and (y, x) fractions (:mod:`guieval.data.aitw_labels`) next to an action object
 (:mod:`.compact`), so a step can be rebuilt from its row alone. Episodes and steps are named as our loaders name them:
 GUI-Odyssey's step is the one in the image's name, because two projects split episodes again and one renumbers steps.
 
 ``agentcpm``: OpenBMB/AgentCPM-GUI ``eval/run_predict_*.py``, ``eval/utils/convert_output.py``, ``eval/utils/evaluator.py``.
-The answer is under ``pred``: an action object, or the raw reply where it was none, which is unparseable. ``category`` is the
+The answer is under ``pred``: an action object, or the raw response if it was none, which is unparseable. ``category`` is the
 folder of episodes (general, domestic, android_control, ...). ``convert_output.py`` also takes rows of whole episodes, with
 ``steps``; these are refused. A step without a row was never predicted.
 
@@ -16,9 +16,9 @@ AgentCPM-GUI's.
 
 ``lz-dong``: LZ-Dong/AgentCPM-GUI-Evaluation ``cot_eval/data``. The annotation is under ``ground_truth``, without boxes and
 paths, the action object under ``source_parsed_prediction`` (null: the answer was not kept, so the row is not an answer). The
-benchmark's name stands in brackets: ``CAGUI (chinese_app_test)``. AiTZ's subset is not kept, so it is "" here.
+benchmark's name is in brackets: ``CAGUI (chinese_app_test)``. AiTZ's subset is not kept, so it is "" here.
 
-An INPUT is a click where the label is one, otherwise typing.
+An INPUT is a click if the label is one, otherwise typing.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def place_in_episode(row: PredictionRow, of: Home) -> int:
 
 
 def labelled_step(row: PredictionRow, of: Home) -> StepTaskModel:
-    """The step that a row's annotation describes; :class:`guieval.errors.DataError` where a part is missing."""
+    """The step that a row's annotation describes; :class:`guieval.errors.DataError` if a part is missing."""
     extras: dict[str, Any] = {}
     action = label(row, extras)
     index = place_in_episode(row, of)
@@ -128,7 +128,7 @@ def _screenshot(row: PredictionRow) -> str:
 
 def _agentcpm(row: PredictionRow) -> Predicted:
     if "steps" in row:
-        raise row.error("steps", "a row that holds a whole episode is not read; expected one row for every step")
+        raise row.error("steps", "a row with a whole episode is not read; expected one row for every step")
     task = labelled_step(row, home(row, "category" if "category" in row else "subset"))
     pred = row.value("pred")
     return Predicted.of(task, lambda: compact_action(pred, label=task.action))

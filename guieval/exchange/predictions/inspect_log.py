@@ -1,7 +1,7 @@
 """Answers in a log of Inspect (``.eval``) whose samples name a step of a benchmark in their metadata, as ours do.
 
-Where guieval read the reply, its action is taken, and a reply in which it found none is unparseable. Every other reply is read
-by the adapter that the user names.
+If guieval read the response, its action is taken, and a response in which it found none is unparseable. Every other reply is
+read by the adapter that the user names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from guieval.exchange.predictions.predicted import Format, Predicted
 from guieval.exchange.predictions.rows import PredictionRow
 
 SCORE = "exact match"
-"""The score of a sample that holds the action which guieval read."""
+"""The score of a sample with the action which guieval read."""
 
 
 def _read(row: PredictionRow) -> Predicted | None:
@@ -32,7 +32,7 @@ def _read(row: PredictionRow) -> Predicted | None:
     if score is None:
         return Predicted(*where, response=reply)
     if "answer" not in score:
-        return Predicted(*where, reason=score.text("explanation") or "the reply holds no action", raw=reply)
+        return Predicted(*where, reason=score.text("explanation") or "the response has no action", raw=reply)
     action = score.build("answer", partial(action_from_json, score.text("answer")))
     return Predicted(*where, action, raw=reply)
 

@@ -159,7 +159,7 @@ def _mapped(row: PredictionRow, mapping: Mapping[str, str], layout: RowLayout) -
 
 
 def _numbers(text: str) -> Any:
-    """The numbers in a text, one alone as a number; the text if it holds anything else."""
+    """The numbers in a text, one alone as a number; the text if it has anything else."""
     try:
         found = numbers(text.strip().replace("x", " "))
     except ValueError:

@@ -11,7 +11,7 @@ AndroidControl (``.../episode_<id>_screenshot_<step>.png``) and GUI-Odyssey (``.
 odyssey); the step is named by its image. The call follows ``actions:``; a reply without that label is unparseable, as in the
 scripts, and so is one whose call is not in the format's own words, of which the scripts may count the first word as the right
 type. A SCROLL of AndroidControl names the content's direction, one of GUI-Odyssey the finger's. AndroidControl prompts that
-say what the step has to do ("You need to") belong to our ``androidcontrol-low``. A row that holds the reference answer is a
+say what the step has to do ("You need to") belong to our ``androidcontrol-low``. A row with the reference answer is a
 step of its own.
 
 ``kairos``: Wuzheng02/GEM-OODforGUIagents ``Data/Kairos_test_inputscore.json``, from Wuzheng02/OS-Kairos. One JSON list; a row
@@ -82,7 +82,7 @@ def _arguments(name: str, rest: str) -> dict[str, Any]:
             raise ParseError(f"{name} gives no text in brackets: {rest[:60]!r}")
         return {"direction" if name == "SCROLL" else "text": whole_text(text[1])}
     if rest and name in ALONE:
-        raise ParseError(f"{name} stands with other words: {rest[:60]!r}")
+        raise ParseError(f"{name} occurs with other words: {rest[:60]!r}")
     return {"text": whole_text(rest)} if rest else {}
 
 

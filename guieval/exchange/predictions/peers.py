@@ -80,7 +80,7 @@ def _texts(value: Any) -> str | None:
 
 
 def _sample(row: PredictionRow) -> PredictionRow:
-    """A line of lmms-eval with what its metrics keep of the document beside."""
+    """A line of lmms-eval with what its metrics keep of the document."""
     kept: Mapping[str, Any] = next(
         (value for value in row.values.values() if isinstance(value, dict) and "instruction" in value), {}
     )

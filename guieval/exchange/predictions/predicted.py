@@ -18,12 +18,12 @@ Episode = TypeVar("Episode", bound=Hashable)
 class Predicted:
     """A file's answer to one step, which is named as our loaders name it.
 
-    ``action`` is unified, [0, 1000] per axis, or ``None`` where the file's answer holds none, for the ``reason`` given.
-    ``response`` is a raw reply instead, which only a model's adapter can read; ``raw`` is the reply that a file keeps beside
-    the action. ``benchmark`` names the loader whose step it is ("" if the file does not name it). ``task`` is the step itself
-    if the file holds everything that scoring needs. ``right_under`` names the protocol under which the source found the answer
-    right, where it kept that alone.
-    ``differs`` quotes what the row states of the target where the benchmark's own label, which decides, is another.
+    ``action`` is unified, [0, 1000] per axis, or ``None`` if the file's answer has none, for the ``reason`` given.
+    ``response`` is a raw reply instead, which only a model's adapter can read; ``raw`` is the response that a file keeps next
+    to the action. ``benchmark`` names the loader whose step it is ("" if the file does not name it). ``task`` is the step
+    itself if the file has everything that scoring needs. ``right_under`` names the protocol under which the source found the
+    answer right, if it kept that alone.
+    ``differs`` quotes what the row states of the target if the benchmark's own label, which decides, is another.
     """
 
     benchmark: str
@@ -67,7 +67,7 @@ class PredictedTask:
 Rows: TypeAlias = Callable[[], Iterator[PredictionRow]]
 """Reads the file's rows from the first one on, as often as it is called, without damaged rows."""
 ReadRow: TypeAlias = Callable[[PredictionRow], Predicted | PredictedTask | None]
-"""Reads one row; ``None`` if it holds no answer. Raises :class:`guieval.errors.DataError` if it is damaged."""
+"""Reads one row; ``None`` if it has no answer. Raises :class:`guieval.errors.DataError` if it is damaged."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ class Format:
     """One way to write a predictions file.
 
     ``name`` is the value of ``--format``; ``summary`` names in a few words who writes such files. The first row has all of
-    ``fields`` and, where there are any, at least one of ``one_of``; no other format has the same. ``assumed`` are sentences on
+    ``fields`` and, if there are any, at least one of ``one_of``; no other format has the same. ``assumed`` are sentences on
     what the labels in such files leave open and how that is read. The labels of a ``relabelled`` format are its authors' own
-    and count also where the benchmark's are given.
+    and count also if the benchmark's are given.
 
-    ``reader`` returns what reads one row. Its arguments are the file's rows, and the benchmark's steps where the user has
+    ``reader`` returns what reads one row. Its arguments are the file's rows, and the benchmark's steps if the user has
     named its data folder. It raises :class:`guieval.errors.UsageError` if the file cannot be read without them, or never.
     """
 
@@ -96,7 +96,7 @@ class Format:
 
 
 SCREEN = (1080, 2400)
-"""Width and height of the screen where a file does not state them."""
+"""Width and height of the screen if a file does not state them."""
 ASSUMED_SCREEN = "screens are taken to be 1080 x 2400 pixels, because the file does not give their size"
 NO_BOXES = "the file has neither targets nor elements, so a protocol that accepts clicks inside these alone accepts none"
 

@@ -1,6 +1,6 @@
 """Opens a foreign predictions file as rows, and reads a row's fields so that errors name file, place and field.
 
-Containers are JSON lines, one JSON list, one JSON object that holds the rows under ``details`` or ``results``, and tables (CSV,
+Containers are JSON lines, one JSON list, one JSON object with the rows under ``details`` or ``results``, and tables (CSV,
 TSV, Excel's .xlsx), whose cells are texts. All but .xlsx may be packed with gzip. A log of Inspect is a ZIP archive with a file
 for each row, and UI-Genie's results are several files (:mod:`.ui_genie_files`). What a field means, and in which frame it is,
 stays with each format.
@@ -57,7 +57,7 @@ class PredictionRow(rows.Row):
         return super().whole(field, least)
 
     def task(self, **fields: Any) -> StepTaskModel:
-        """A step record; :class:`DataError` naming the record's field where a value does not fit."""
+        """A step record; :class:`DataError` naming the record's field if a value does not fit."""
         try:
             return StepTaskModel(**fields)
         except ValidationError as error:
@@ -69,7 +69,7 @@ def open_rows(file: Path) -> Iterator[PredictionRow | DataError]:
     """Every row of a UTF-8 file in its order; what is not a row is returned as the :class:`DataError` to raise or to count.
 
     JSON lines are read one at a time; a list, or the rows inside one object, as a whole. Raises
-    :class:`DataError` at once when the file cannot be read, or is one JSON value that holds no rows.
+    :class:`DataError` at once when the file cannot be read, or is one JSON value without rows.
     """
     kind = file.name.removesuffix(".gz").rpartition(".")[2].lower()
     if kind == "xlsx":
@@ -143,7 +143,7 @@ def _first_line(file: Path, stream: BinaryIO) -> bytes:
 
 
 def _whole(first: bytes) -> bool:
-    """Whether a file that begins with this line is one JSON value: a list, or an object that goes on or holds the rows."""
+    """Whether a file that begins with this line is one JSON value: a list, or an object that goes on or has the rows."""
     if first.startswith(b"["):
         return True
     if not first.startswith(b"{"):

@@ -1,6 +1,6 @@
 """UI-Genie's results on AndroidControl: wrong replies with their labels, and right ones as verdicts without a reply.
 
-The files are :mod:`.ui_genie_files`. The labels are the authors' own, rewritten from AndroidControl's, so they count also where
+The files are :mod:`.ui_genie_files`. The labels are the authors' own, rewritten from AndroidControl's, so they count also if
 the benchmark's data is named; that gives the screens' sizes. Places are in pixels of the screenshot after ``smart_resize`` with
 at most 602,112 pixels (``src/ms-swift/exps/eval_androidcontrol_swift_high_level.sh``).
 
@@ -124,11 +124,11 @@ def _object(text: Any) -> dict[str, Any]:
 
 UI_GENIE = Format(
     "ui-genie",
-    "UI-Genie's details.json, with the *_badcase.json beside it",
+    "UI-Genie's details.json, with the *_badcase.json next to it",
     frozenset({"questionID", "reply"}),
     _reader,
     assumed=(
-        "screens are taken to be 1080 x 2400 pixels where no data (--data) gives their size",
+        "screens are taken to be 1080 x 2400 pixels if no data (--data) gives their size",
         NO_BOXES,
     ),
     relabelled=True,

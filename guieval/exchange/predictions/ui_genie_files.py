@@ -1,7 +1,7 @@
 """The result files of UI-Genie as rows, one for every step.
 
 Source: Euphoria16/UI-Genie@bb7df6b ``src/ms-swift/eval_results_androidcontrol.py``. ``details.json`` lists the steps by the
-type of their label and by whether the reply was right. ``<type>_badcase.json``, beside it, has the labels and replies of the
+type of their label and by whether the reply was right. ``<type>_badcase.json``, next to it, has the labels and responses of the
 wrong ones; the replies of the right ones were not kept.
 
 A step whose reply was not JSON is in no list. It leaves a gap in the numbers of its episode's steps, which begin at 0 and end
@@ -50,7 +50,7 @@ def step_rows(file: Path, details: Mapping[str, Any]) -> Iterator[tuple[dict[str
     """The rows of ``details``, the content of ``file``, each with its place for messages.
 
     A row has ``questionID``, ``reply`` ("right", "wrong" or "unreadable"), ``type`` and, of a wrong reply, ``gt`` and
-    ``answer``. Raises :class:`DataError` for another of UI-Genie's files, and for a file beside it that is missing or does not
+    ``answer``. Raises :class:`DataError` for another of UI-Genie's files, and for a file next to it that is missing or does not
     have what ``details`` names.
     """
     if DETAILS not in file.name or not any(name.endswith(_RIGHT) for name in details):

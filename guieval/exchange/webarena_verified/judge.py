@@ -93,7 +93,7 @@ def _check(folder: Path) -> None:
     if not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is not a folder; expected the one in which the agent left a folder a task")
     if not any(child.name.isdecimal() and any(child.iterdir()) for child in folder.iterdir() if child.is_dir()):
-        raise UsageError(f"{str(folder)!r} holds no task; expected <task id>/agent_response.json with <task id>/network.har")
+        raise UsageError(f"{str(folder)!r} has no task; expected <task id>/agent_response.json with <task id>/network.har")
 
 
 def _failure(python: str, told: str) -> str:

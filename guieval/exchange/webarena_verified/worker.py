@@ -1,7 +1,7 @@
 """Judges the folders of an agent's run with WebArena-Verified's evaluator, and prints a line of JSON for every task.
 
-It runs in the Python that has the package, where guieval need not be installed, so it imports neither guieval nor its packages.
-Source: ServiceNow/webarena-verified 1.2.3 (Apache-2.0), ``webarena_verified.api.WebArenaVerified``.
+It runs in the Python that has the package, in which guieval need not be installed, so it imports neither guieval nor its
+packages. Source: ServiceNow/webarena-verified 1.2.3 (Apache-2.0), ``webarena_verified.api.WebArenaVerified``.
 """
 
 import json
@@ -33,7 +33,7 @@ def main(folder: Path, config: str) -> None:
 
 
 def judged(judge: Any, task: int, folder: Path) -> dict[str, Any]:
-    """The evaluator's verdict on a task's folder; ``missing`` where the agent left nothing."""
+    """The evaluator's verdict on a task's folder; ``missing`` if the agent left nothing."""
     response, trace = folder / judge.config.agent_response_file_name, folder / judge.config.trace_file_name
     if not response.is_file() and not trace.is_file():
         return {"status": "missing"}

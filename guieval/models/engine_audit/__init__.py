@@ -21,7 +21,7 @@ from guieval.models.engine_audit.tokens import TokenAudit
 __all__ = ["AuditFinding", "EngineAudit", "Fingerprint", "fingerprint", "read_fingerprint"]
 
 _BLIND = (
-    "Without a fingerprint of the checkpoint (--save FILE where the engine is known to be right, then --against FILE) it "
+    "Without a fingerprint of the checkpoint (--save FILE when the engine is known to be right, then --against FILE) it "
     "cannot be known whether pictures are encoded with loss, or whether filter, precision or version are others: such "
     "faults change no count of tokens and hardly a click"
 )

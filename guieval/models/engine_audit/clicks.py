@@ -110,7 +110,7 @@ def _line(clicks: Sequence[tuple[SentScreen, Point]]) -> str | None:
 
 
 def _theil_sen(places: NDArray[np.float64], clicked: NDArray[np.float64]) -> tuple[float, float]:
-    """Slope and offset of the line through ``clicked`` over ``places``; that of the diagonal where all places are alike."""
+    """Slope and offset of the line through ``clicked`` over ``places``; that of the diagonal if all places are alike."""
     one, other = np.triu_indices(len(places), 1)
     apart = np.abs(places[other] - places[one]) > _APART
     if not apart.any():

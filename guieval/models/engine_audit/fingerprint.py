@@ -1,7 +1,7 @@
 """How an engine that is known to be right answered the screens, in a file, and what another one answers otherwise.
 
 A server also differs from itself, since the other requests of a batch change its rounding. So each screen is sent twice, and a
-difference from the fingerprint counts where it is more than that between the two answers: by McNemar's exact test over screens.
+difference from the fingerprint counts if it is more than that between the two answers: by McNemar's exact test over screens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SMALL = 1e-3
 
 class KeptAnswer(BaseModel):
     """The answer to one screen. ``request`` is the digest of what was sent, ``logprob`` the mean over the answer's tokens,
-    ``point`` a click in thousandths of the screen, and ``text`` is null where the request failed."""
+    ``point`` a click in thousandths of the screen, and ``text`` is null if the request failed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -42,7 +42,7 @@ class SentScreen:
 
 
 def orientation_of(task: StepTaskModel) -> int:
-    """The EXIF orientation in which a step's file holds its picture."""
+    """The EXIF orientation in which a step's file has its picture."""
     orientation: int = task.extras.get("orientation", 1)
     return orientation
 

@@ -1,7 +1,7 @@
 """The icons demo as an environment: goals over drawn icons, small enough for online RL on one CPU core.
 
 The goals and screens are those of the benchmark ``demo-icons`` (:mod:`guieval.playground.icons.screens`), and a task has the id
-of the benchmark's episode. A tap on the icon that the goal names next shows the next screen, a tap beside all icons changes
+of the benchmark's episode. A tap on the icon that the goal names next shows the next screen, a tap outside all icons changes
 nothing, and a tap on another icon ends the task.
 """
 

@@ -88,7 +88,7 @@ class PlacedIcon:
 
     @property
     def centre(self) -> Point:
-        """The square's middle in the unified frame; it lies on the icon whatever its shape."""
+        """The square's middle in the unified frame; it is on the icon whatever its shape."""
         box = self.box
         return Point((box.x1 + box.x2) / 2, (box.y1 + box.y2) / 2)
 

@@ -46,7 +46,7 @@ _HELD = 0.02
 """Seconds between two looks at whether a request is still held."""
 _EPISODE_TAG = re.compile(rb"\[EP[0-9]+\]")
 _TOOLS = re.compile(rb'"tools"\s*:\s*\[\s*\{')
-"""A request that offers functions: no text in a JSON body holds this, since its quotes are escaped there."""
+"""A request that offers functions: no text in a JSON body contains this, since its quotes are escaped there."""
 
 
 class SeenRequest(NamedTuple):
@@ -129,7 +129,7 @@ class _Exchange:
 class MockApp:
     """The ASGI application.
 
-    A request's tag is an ``[EP123]`` in its body where there is one, else its X-Request-Id without the try's suffix; ``k`` is
+    A request's tag is an ``[EP123]`` in its body if there is one, else its X-Request-Id without the try's suffix; ``k`` is
     how many requests had the same tag before. A request without tag is a liveness probe: answered at once, not counted.
     A fault is, in this order, a refusal (key, model, length), the one ``first_faults`` has for k, ``hang_at``, an error (at
     once, before any waiting), and after the latency a hang or a malformed answer. ``faults_after`` holds back all but the
@@ -140,7 +140,8 @@ class MockApp:
         self.settings = settings
         self.seen: deque[SeenRequest] = deque(maxlen=settings.keep)
         self.held: Callable[[Tag], bool] = lambda tag: False
-        """Which requests wait for as long as this is true of them; a test stops a client's work where it wants it."""
+        """Which requests wait for as long as this is true of them; a test stops a client's work at the point that it
+        chooses."""
         self._waiting: set[_Exchange] = set()
         self._answers = answers
         self._slots = asyncio.Semaphore(settings.concurrency) if settings.concurrency else None

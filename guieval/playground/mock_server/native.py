@@ -46,7 +46,7 @@ def model_of(api: API | None, path: str, body: bytes) -> Any:
 
 
 def answer_body(api: API, text: str, request: bytes, looks: int) -> bytes:
-    """The body of an answer with the words and calls of ``text``; while a request holds fewer than ``looks`` results of calls,
+    """The body of an answer with the words and calls of ``text``; while a request has fewer than ``looks`` results of calls,
     a call for a screenshot instead."""
     fields = json.loads(request)
     written = json.dumps(fields)

@@ -215,7 +215,7 @@ def random_action(space: act.ActionSpace, source: random.Random) -> act.Action:
 def wrong_action(task: StepTaskModel, space: act.ActionSpace, draw: float) -> act.Action:
     """An action of ``space`` that no rule should count as right for ``task``; ``draw`` in [0, 1) chooses which.
 
-    Below a half it is one of another type, else one of the right type with another target where that is possible. Types that
+    Below a half it is one of another type, else one of the right type with another target if that is possible. Types that
     some protocols accept for each other (a click for a long press or for opening an app) do not count as other types.
     """
     right = (task.action, *task.alternatives)
@@ -232,7 +232,7 @@ def wrong_action(task: StepTaskModel, space: act.ActionSpace, draw: float) -> ac
     other_type = [action for action in others if action.type not in types and action in space]
     other_target = [action for action in _other_targets(task, right) if action in space]
     first, second = (other_type, other_target) if draw < 0.5 else (other_target, other_type)
-    # a format that only clicks has no other type where a click may count; far from the target it does not
+    # a format that only clicks has no other type if a click may count; far from the target it does not
     options = first or second or [action for action in others if isinstance(action, act.Click) and action in space]
     if not options:
         raise LookupError(f"the model's format has no wrong action for step {task.key}")

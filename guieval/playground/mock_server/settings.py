@@ -41,7 +41,7 @@ class MockSettings(BaseModel):
 
     policy: Policy = Field("centre", description="what is answered: centre, random, reference, script, fixed or distribution")
     model: str | None = Field(None, description="checkpoint whose native format replies are written in")
-    adapter: str | None = Field(None, description="model family, where the checkpoint is not a shipped one")
+    adapter: str | None = Field(None, description="model family, if the checkpoint is not a shipped one")
     benchmark: str | None = Field(None, description="policy reference: benchmark that is run")
     data: Path | None = Field(None, description="policy reference: data folder of that benchmark")
     accuracy: float = Field(

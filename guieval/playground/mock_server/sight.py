@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from guieval.models import ABCModel
 
 FACTOR = 28
-"""Side in pixels of an image token's square where the model's adapter declares none."""
+"""Side in pixels of an image token's square if the model's adapter declares none."""
 _QUALITY = 50
 _CHARACTERS = 4
 _ANY = 2**62

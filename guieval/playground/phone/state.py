@@ -112,7 +112,7 @@ class Modal:
 
 @dataclass(frozen=True)
 class State:
-    """Everything about the phone. ``stack`` holds the pages of the app in front, empty on the home screen.
+    """Everything about the phone. ``stack`` has the pages of the app in front, empty on the home screen.
 
     ``slow`` names what needs a ``WAIT`` (``APP:launch``, ``APP:search``, ``APP:page``). ``popups`` are shown once, when their
     app is launched. ``made`` counts the items created by the user, whose keys contain it.

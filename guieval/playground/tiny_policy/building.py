@@ -33,7 +33,7 @@ PIXEL_MEAN, PIXEL_STD = 0.9, 0.35
 ROWS, COLUMNS = HEIGHT // PATCH // MERGE, WIDTH // PATCH // MERGE
 """Image tokens of a screen: down and across."""
 TOKENS = ROWS * COLUMNS
-_TOKEN_PIXELS = PATCH * MERGE  # side of the square that an image token stands for
+_TOKEN_PIXELS = PATCH * MERGE  # side of the square that an image token covers
 _OVERLAP = 6  # pixels of an icon, in each direction, from which on a token shows it
 _POSITIONS = 32  # per side of the table of positions
 _HIDDEN, _LAYERS, _HEADS, _KEY_HEADS = 192, 4, 4, 2

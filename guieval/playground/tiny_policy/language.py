@@ -1,6 +1,6 @@
 """Second stage: the language model learns to answer, over features of screens that are computed once.
 
-A batch holds a few screens, and of each one several conversations in one row: the image comes first, and every conversation
+A batch has a few screens, and of each one several conversations in one row: the image comes first, and every conversation
 sees the image and itself, at the positions it would have alone. That is the policy's own input, at a fraction of the cost.
 Prompts and replies are the adapter's own. The history takes every form that it has in an evaluation or a rollout: the model's
 own answers, the reference's steps, or bare actions.

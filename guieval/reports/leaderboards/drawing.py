@@ -1,4 +1,4 @@
-"""A Pareto front as the coordinates of an inline SVG, which the leaderboard's page draws; it holds no name of a run."""
+"""A Pareto front as the coordinates of an inline SVG, which the leaderboard's page draws; it has no name of a run."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def _ends(board: Board) -> Table:
         *["coverage (%)"] * covered,
         *(_SHORT.get(end) or end.replace("_", " ") for end in ends),
     )
-    notes = (*(f"beside published numbers: {reproduction}" for reproduction in board.reproductions), *board.notes)
+    notes = (*(f"next to published numbers: {reproduction}" for reproduction in board.reproductions), *board.notes)
     several = any(cell.measured.spread is not None for row in board.rows for cell in row.cells if cell is not None)
     title = "How steps ended" + ", counts of all repeats" * several
     return Table(title, columns(*heads, keys=len(keys)), rows, notes, keys=len(keys), turns=True)
@@ -221,7 +221,7 @@ def _coverage(value: float | None) -> Number:
 def comma_separated(board: Board) -> str:
     """One line for each metric of each run, and for each published one, which has only a value.
 
-    Tokens are means per step, and ``cost_1000`` is the cost of 1,000 steps in ``currency``; both are empty where not known.
+    Tokens are means per step, and ``cost_1000`` is the cost of 1,000 steps in ``currency``; both are empty if not known.
     A name that a spreadsheet would run as a formula begins with an apostrophe here; JSON has it as it is.
     """
     names = "model mode thinking scaffold benchmark steps selection overlay protocol metric value low high spread repeats n "

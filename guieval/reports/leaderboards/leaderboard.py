@@ -83,7 +83,7 @@ class Cell:
     ``rank`` is among the rows of the same column and mode (``None`` for a single one); rank 1 is the best row and all
     that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces
     (``None`` of tasks), ``ends`` how the planned steps ended, of all repeats. ``published_steps``: whether the run was over the
-    steps of the source's numbers, where these are a known set. ``spending``: ``None`` if no server reported tokens.
+    steps of the source's numbers, if these are a known set. ``spending``: ``None`` if no server reported tokens.
     """
 
     measured: Measured
@@ -123,7 +123,7 @@ class ReferenceRow:
 class Reproduction:
     """A run's metric and the published one of the same checkpoint, mode, benchmark, protocol and name, in percent.
 
-    ``inside``: whether the published value lies in the interval of the run's metric.
+    ``inside``: whether the published value is in the interval of the run's metric.
     """
 
     model: str
@@ -434,7 +434,7 @@ def _cell(model: _RepeatedModel, protocol: str, metric: Leading, column: BoardCo
 
 
 def _rank(models: Sequence[_RepeatedModel], cells: Sequence[dict[BoardColumn, Cell]], by: Sequence[str]) -> None:
-    """Put ranks into the cells, column by column and mode by mode, where at least two models have the metric."""
+    """Put ranks into the cells, column by column and mode by mode, if at least two models have the metric."""
     comparable: defaultdict[tuple[BoardColumn, str], list[int]] = defaultdict(list)
     for place, (model, own) in enumerate(zip(models, cells, strict=True)):
         for column, cell in own.items():

@@ -1,7 +1,7 @@
 """Published tables as data: what papers print, with source, definitions and everything that could not be read for certain.
 
 A table is one YAML file in ``configs/results``. Its numbers are as printed, in percent unless a column says otherwise; what a
-paper leaves blank is ``None``. Columns name their protocol and metric, where these are known, so that a run's metrics can be
+paper leaves blank is ``None``. Columns name their protocol and metric, if these are known, so that a run's metrics can be
 shown next to them (:mod:`guieval.reports.leaderboards.leaderboard`). Several tables are joined by the names of their rows.
 """
 

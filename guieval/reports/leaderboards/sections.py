@@ -96,7 +96,7 @@ class BoardSection:
     def fronts(self) -> list[Front]:
         """Exact match (else the first share) against tokens, and against cost in each currency.
 
-        There is one where at least two runs of a mode have both.
+        There is one if at least two runs of a mode have both.
         """
         spent = [self.spending(self.board.rows[row]) for row in self.rows]
         found = [self._front([None if each is None else each.tokens for each in spent], self.tokens)]

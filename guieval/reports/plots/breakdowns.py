@@ -42,7 +42,7 @@ def bars(runs: Mapping[str, Sequence[BreakdownCell]], width: Width = "column") -
     """
     looks_of = looks(list(runs) if any(runs.values()) else [])
     labels = ordered(cell.label for cells in runs.values() for cell in cells)
-    pitch = max(len(runs) * _BAR + 0.08, 0.29)  # two lines of text must fit beside a group of bars
+    pitch = max(len(runs) * _BAR + 0.08, 0.29)  # two lines of text must fit next to a group of bars
     height = len(labels) * pitch + 0.5
     thick = _BAR / pitch if len(runs) > 1 else 0.55
     with drawing(width, height) as figure:

@@ -90,7 +90,7 @@ def diversities(runs: Sequence[DecisionColumns], width: Width = "column") -> Fig
 def level_shifts(shifts: Sequence[Shifts], width: Width = "column") -> Figure:
     """For each pair of runs, the steps by the baseline's stability level and by the change of the stability (Figure 4).
 
-    A cell holds a count and its share of all the pair's steps, and is darker for more, on one scale for all pairs."""
+    A cell has a count and its share of all the pair's steps, and is darker for more, on one scale for all pairs."""
     across = min(len(shifts), 3 if width == "two-column" else 1)
     down = -(-len(shifts) // across)
     counts = [shift.levels_by_trend() for shift in shifts]

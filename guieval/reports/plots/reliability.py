@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FAR = (4.0, 7.0, 12.0, 18.0, 26.0, 36.0)
 """Distances of a name from its point, in points; from the third on a line connects the two."""
 MOST_NAMES = 16
-"""The largest number of points with names beside them; more would overlap."""
+"""The largest number of points with names next to them; more would overlap."""
 _LONG = 24
 """Letters after which a name is broken."""
 _ANGLES = (0, 180, 90, 270, 45, 135, 225, 315)
@@ -96,7 +96,7 @@ def _scatter(axes: Axes, panel: Panel, correlation: Correlation) -> None:
 
 
 def _name_points(axes: Axes, panel: Panel, correlation: Correlation) -> None:
-    """Write each name near its point where it overlaps nothing; crowded points come first."""
+    """Write each name near its point if it overlaps nothing; crowded points come first."""
     scale = axes.figure.dpi / 72
     inside = axes.get_window_extent()
     points = axes.transData.transform(np.column_stack([panel.x, panel.y]))

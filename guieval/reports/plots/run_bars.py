@@ -80,7 +80,7 @@ def compared(
 
 
 def run_bars(found: ComparedBars, width: Width = "column") -> Figure:
-    """Horizontal bars with 95 % intervals, their values, and p against the first where there is a test.
+    """Horizontal bars with 95 % intervals, their values, and p against the first if there is a test.
 
     Raises :class:`UsageError` if no run has the metric, or for too many runs.
     """

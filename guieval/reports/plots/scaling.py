@@ -42,7 +42,7 @@ def scaling(fits: Sequence[tuple[ScalingSeries, ScalingFit]], x: str, width: Wid
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter("{x:,.0f}")
         measured = [value for series, _ in fits for value in series.values]
-        room = 0.3 * (max(measured) - min(measured)) or 1.0  # intervals may run far out where there is little data
+        room = 0.3 * (max(measured) - min(measured)) or 1.0  # intervals may run far out if there is little data
         axes.set_ylim(min(measured) - room, max(measured) + room)
         label_axes(axes, x, fits[0][0].y)
         if len(fits) > 1:

@@ -25,7 +25,7 @@ _PIXELS = 480
 
 
 class StripFrame(NamedTuple):
-    """One screen with the marks of the action, and the action's type; ``None`` where the response could not be read."""
+    """One screen with the marks of the action, and the action's type; ``None`` if the response could not be read."""
 
     screen: Image
     action: str | None

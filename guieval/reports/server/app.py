@@ -1,6 +1,6 @@
 """The ASGI application: who may ask, and the addresses of the pages.
 
-It listens on loopback, where every user and every page of this machine can reach it. So a request needs the cookie that the
+It listens on loopback, on which every user and every page of this machine can reach it. So a request needs the cookie that the
 address with the token sets, the name of this machine as its host (a page elsewhere whose name was bound to this machine has
 another one), and must not come from a page of another origin.
 """
@@ -31,7 +31,7 @@ from guieval.steps import StepKey
 
 COOKIE = "guieval"
 MOST_BODY = 256 * 1024
-_LOCKED = "Open the address that `guieval view` printed; it holds the token that this page needs."
+_LOCKED = "Open the address that `guieval view` printed; it has the token that this page needs."
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

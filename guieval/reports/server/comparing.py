@@ -102,7 +102,7 @@ def _by_type(types: np.ndarray[Any, Any], right: np.ndarray[Any, Any], letters: 
 
 
 def online_sections(runs: Sequence[OnlineTrajectories]) -> dict[str, Any]:
-    """The metrics of online runs side by side, and how each task ended in each; success counts where every repetition did."""
+    """The metrics of online runs side by side, and how each task ended in each; success counts if every repetition did."""
     letters = LETTERS[: len(runs)]
     tables = online_tables([Run(letter, run.metrics) for letter, run in zip(letters, runs, strict=True)])
     ended: list[dict[Any, str]] = []

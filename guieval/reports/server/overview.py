@@ -107,7 +107,7 @@ def _filter_link(**values: str) -> str:
 
 
 def stored_section(directory: Path) -> dict[str, Any] | None:
-    """The leading metrics, from ``metrics.json``; ``None`` where it may differ from the journal."""
+    """The leading metrics, from ``metrics.json``; ``None`` if it may differ from the journal."""
     folder = RunFolder(directory)
     summary = None if registered() else stored_summary(folder)  # metrics of the user may be others now
     if summary is None:
@@ -154,7 +154,7 @@ def breakdowns_section(run: JudgedRun) -> dict[str, Any]:
 
 
 def _row_link(by: str, name: str) -> str | None:
-    """The address of the steps in a row of a breakdown, where the step viewer has such a filter."""
+    """The address of the steps in a row of a breakdown, if the step viewer has such a filter."""
     filters = {"action-type": {"reference": name}, "error": _ERROR_FILTERS.get(name)}.get(by)
     return None if filters is None else _filter_link(**filters)
 

@@ -1,4 +1,4 @@
-"""Tables as the pages draw them: cells as text, with the number where a bar is drawn for it."""
+"""Tables as the pages draw them: cells as text, with the number if a bar is drawn for it."""
 
 from __future__ import annotations
 

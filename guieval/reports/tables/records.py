@@ -33,7 +33,7 @@ def writable(file: Path) -> Path:
 
 
 def apart(file: Path, run: Path, runs: Sequence[object]) -> Path:
-    """The file for one of several runs: with the run's name added, where there are several."""
+    """The file for one of several runs: with the run's name added, if there are several."""
     return file if len(runs) == 1 else file.with_name(f"{file.stem}-{run.name}{file.suffix}")
 
 

@@ -78,7 +78,7 @@ def _column(table: Table, place: int, width: int, tall: bool) -> _Shown:
 
 
 def rendered(table: Table, width: int, full: str = "") -> Iterator[Text]:
-    """The table's lines. ``full`` is a hint where to find the columns that are left out, e.g. "--json shows them"."""
+    """The table's lines. ``full`` is a hint how to see the columns that are dropped, e.g. "--json shows them"."""
     from rich.text import Text
 
     if table.title:
@@ -183,7 +183,7 @@ def _widths(group: Sequence[_Shown], keys: int, width: int) -> list[int]:
 
 
 def _grid(table: Table, group: Sequence[_Shown], width: int, *, cut: bool) -> Iterator[Text]:
-    """The columns side by side; where the table is ``cut``, without the rows that have nothing in these."""
+    """The columns side by side; if the table is ``cut``, without the rows that have nothing in these."""
     from rich.text import Text
 
     widths = _widths(group, table.keys, width)

@@ -138,7 +138,7 @@ def _missed(step: TrajectoryStep) -> str | None:
     if step.executed:
         return None
     if step.action is None:
-        return clipped("the reply holds no action" if step.error is None else step.error.message)
+        return clipped("the response has no action" if step.error is None else step.error.message)
     if isinstance(step.action, Unsupported):
         return "the environment cannot carry out this action"
     return "the action was not given to the environment"

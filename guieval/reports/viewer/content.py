@@ -122,7 +122,7 @@ class RunSteps:
         return {**self.head(), **index.values()}
 
     def head(self) -> dict[str, Any]:
-        """The page's data beside the steps."""
+        """The page's data besides the steps."""
         own = self.runs[0].protocol
         names = [evaluator.protocol.name for evaluator in self.evaluators]
         return {

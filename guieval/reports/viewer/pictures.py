@@ -1,4 +1,4 @@
-"""The images of a report: the screenshots as a model is sent them, as hard links where possible, or small copies.
+"""The images of a report: the screenshots as a model is sent them, as hard links if possible, or small copies.
 
 File names are hashes of path, size and time, so that a second report reuses existing images, and a data set's file names, which
 may contain anything, do not appear in the report.
@@ -115,7 +115,7 @@ def _wanted(task: StepTaskModel) -> tuple[str, tuple[int, int]]:
 
 
 def link(original: Path | None, target: Path, data: Callable[[], bytes]) -> None:
-    """The file itself under another name, or its data: on another file system, or where its owner forbids links."""
+    """The file itself under another name, or its data: on another file system, or if its owner forbids links."""
     if target.exists():
         return
     target.parent.mkdir(parents=True, exist_ok=True)

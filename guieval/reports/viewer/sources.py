@@ -1,4 +1,4 @@
-"""The sources of a report beside the journal: the benchmark's data folder, and the adapter that rebuilds prompts.
+"""The sources of a report besides the journal: the benchmark's data folder, and the adapter that rebuilds prompts.
 
 Both may be missing. A run folder names them and is not trusted: no adapter file or program that only it names is used.
 """
@@ -71,7 +71,7 @@ def prompter(manifest: Manifest, adapter: str | None) -> Prompter:
     def prompt(record: StepRecord, known: Mapping[int, StepRecord]) -> tuple[str, str]:
         before = range(record.task.step_index)
         if missing := [str(index) for index in before if index not in known]:
-            return "", f"The prompt cannot be rebuilt: the run holds no record of step {', '.join(missing[:5])} before it."
+            return "", f"The prompt cannot be rebuilt: the run has no record of step {', '.join(missing[:5])} before it."
         past = tuple(recalled(mode.history, known[index].task, known[index]) for index in before)
         given = record.sample.thought if mode.fixed_thoughts else None
         try:

@@ -24,7 +24,7 @@ JSON_LIMIT = 4_000
 def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> dict[str, Any]:
     """The step as provided by the benchmark, and the areas in which each protocol accepts a click.
 
-    ``areas`` holds the distinct accepted areas and ``area`` the index of each evaluator's area (-1: the step does not expect
+    ``areas`` has the distinct accepted areas and ``area`` the index of each evaluator's area (-1: the step does not expect
     a click). ``polygon`` has the corners of the step's target, if it has one.
     """
     areas: list[dict[str, Any]] = []

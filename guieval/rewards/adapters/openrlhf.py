@@ -49,7 +49,7 @@ def reward_function(scorer: ResponseScorer, tensor: Callable[[list[float]], Any]
 
 
 def reply_in(query: str, prompt: str) -> str:
-    """The reply in a query. Raises :class:`UsageError` where the prompt is not found."""
+    """The reply in a query. Raises :class:`UsageError` if the prompt is not found."""
     if query.startswith(prompt):
         reply = query.removeprefix(prompt)
     else:

@@ -15,7 +15,7 @@ from guieval.rewards.shapes import weighed
 from guieval.steps import StepTaskModel
 
 TASK = "task"
-"""The name of the column, or of the key, that holds the step."""
+"""The name of the column, or of the key, with the step."""
 
 
 def task_of(value: Any) -> StepTaskModel:
@@ -43,7 +43,7 @@ def _read(text: str) -> StepTaskModel:
 
 
 def column(columns: Mapping[str, Any], count: int) -> list[StepTaskModel]:
-    """The steps of a batch's ``task`` column. Raises :class:`UsageError` where there is none, or one of another length."""
+    """The steps of a batch's ``task`` column. Raises :class:`UsageError` if there is none, or one of another length."""
     values = columns.get(TASK)
     if values is None:
         raise UsageError(f"the data has no column {TASK!r} with the step of each row; its columns are: {', '.join(columns)}")

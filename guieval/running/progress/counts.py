@@ -38,7 +38,7 @@ class Load:
 
 @dataclass
 class RunProgress:
-    """Where a run stands, given to the caller's ``on_progress`` after every step."""
+    """The progress of a run, given to the caller's ``on_progress`` after every step."""
 
     total: int
     done: int = 0

@@ -56,7 +56,7 @@ def plain_line(view: ProgressView, *, over: bool = False) -> str:
 
 
 def picture(view: ProgressView) -> RenderableType:
-    """A view as rich draws it: a bar, and a few lines that fold where the terminal is narrow."""
+    """A view as rich draws it: a bar, and a few lines that fold if the terminal is narrow."""
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
@@ -147,7 +147,7 @@ class Dashboard(RunDisplay):
         return self
 
     def update(self, progress: RunProgress) -> None:
-        """Show where the run stands, at the next occasion; new warnings at once."""
+        """Show the run's progress, at the next occasion; new warnings at once."""
         if self._progress is None:  # rates count from here on, not from when they are first shown
             self._watch.look(progress, time.monotonic())
         self._progress = progress

@@ -14,7 +14,7 @@ from guieval.running.costs import Tokens
 from guieval.running.progress.counts import RunProgress
 
 Cost = Callable[[Tokens], str | None]
-"""Says what tokens cost, where there is a price."""
+"""Says what tokens cost, if there is a price."""
 Waited = Callable[[float, str], None]
 """Called while a server starts, with the seconds since and the last line of its log."""
 
@@ -23,7 +23,7 @@ class RunDisplay:
     """Shows nothing of one run."""
 
     def update(self, progress: RunProgress) -> None:
-        """Show where the run stands; new warnings at once."""
+        """Show the run's progress; new warnings at once."""
 
     def warn(self, text: str) -> None:
         """Show a warning while there is time to stop the run."""
@@ -46,7 +46,7 @@ class Display:
 
 
 class LogDisplay(Display):
-    """Writes warnings to the logger ``guieval``; with ``bar``, a progress bar shows where a run stands."""
+    """Writes warnings to the logger ``guieval``; with ``bar``, a progress bar shows a run's progress."""
 
     def __init__(self, *, bar: bool) -> None:
         self._bar = bar
@@ -95,7 +95,7 @@ class _Followed(RunDisplay):
 
 
 def _tqdm() -> Any:
-    """A notebook's own bar where ipywidgets is installed, else one of text: without it ``tqdm.auto`` would print a warning."""
+    """A notebook's own bar if ipywidgets is installed, else one of text: without it ``tqdm.auto`` would print a warning."""
     if find_spec("ipywidgets") is None:
         from tqdm import tqdm
     else:

@@ -19,7 +19,7 @@ from guieval.steps import EpisodeKey, Record, StepKey, Verdict
 
 @dataclass(frozen=True)
 class DoneStep:
-    """A finished step of an earlier session: where its record lies, how it ended, and whether it matched."""
+    """A finished step of an earlier session: the place of its record, how it ended, and whether it matched."""
 
     offset: int
     exact: bool
@@ -38,7 +38,7 @@ class EarlierRecords:
         self._kind = kind_of(run.config)
         self._done: dict[EpisodeKey, dict[int, DoneStep]] = {}
         self._partial: dict[StepKey, int] = {}
-        """Where the record lies of a step that has some of its samples."""
+        """The place of the record of a step that has some of its samples."""
         for offset, record in self._records.with_offsets():
             self.take(offset, record)
 
@@ -55,7 +55,7 @@ class EarlierRecords:
             done[key.step_index] = DoneStep(offset, record.exact, record.verdict)
 
     def progress(self) -> RunProgress:
-        """Where the run stands at the start of a session."""
+        """The state of the run at the start of a session."""
         done = [step for steps in self._done.values() for step in steps.values()]
         progress = RunProgress(sum(map(len, self._run.plan.values())), done=len(done), resumed=len(done), tokens=self.tokens)
         progress.unit, progress.measure = self._kind.unit, self._kind.measure

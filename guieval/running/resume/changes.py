@@ -53,14 +53,12 @@ def check_directory(run: ResolvedRun, directory: Path, manifest: Mapping[str, An
     where = str(directory)
     if is_run(directory):
         if not resume:
-            raise UsageError(
-                f"{where!r} already holds a run; `guieval run --resume {where}` continues it; or give another --out"
-            )
+            raise UsageError(f"{where!r} already has a run; `guieval run --resume {where}` continues it; or give another --out")
         return accepted_changes(run, directory, manifest)
     if resume:
-        raise UsageError(f"there is nothing to resume: {where!r} holds no run")
+        raise UsageError(f"there is nothing to resume: {where!r} has no run")
     if has_records(directory):
-        raise UsageError(f"{where!r} holds records but no manifest that says of what run; give another --out")
+        raise UsageError(f"{where!r} has records but no manifest that says of what run; give another --out")
     return []
 
 
@@ -153,7 +151,7 @@ def changed_screenshots(root: Path, records: Iterable[Record]) -> list[str]:
 
 
 def _example_of_change(run: ResolvedRun, directory: Path) -> str:
-    """The first recorded step that the benchmark now gives otherwise, in words; empty where only unasked ones changed."""
+    """The first recorded step that the benchmark now gives otherwise, in words; empty if only unasked ones changed."""
     known = {ref.key: ref for ref in run.selection.refs if ref.key in run.plan}
     for record in RunFolder(directory).records:
         ref = known.get(record.task.episode_key)

@@ -32,7 +32,7 @@ FIXED_THOUGHTS = "fixed thoughts fingerprint"
 ARTIFACTS = "artifacts fingerprint"
 CONTENT = "data of the chosen steps"
 """Names of what may differ: the scaffold, the wording of requests, the wording of those for the thoughts of patches, the
-thoughts that a model is given or their form, the answers that a mixed history holds, and the content of the chosen steps."""
+thoughts that a model is given or their form, the responses in a mixed history, and the content of the chosen steps."""
 
 
 def digest(value: Any) -> str:
@@ -125,7 +125,7 @@ def differences(old: Manifest, new: Manifest) -> list[Difference]:
             for what, was in old.code.items()
             if new.code.get(what, was) != was
         ]
-        if "adapter file" in old.code.keys() & new.code.keys():  # its content counts, not where it lies
+        if "adapter file" in old.code.keys() & new.code.keys():  # its content counts, not its place
             for values in (before, after):
                 values.pop("adapter", None)
                 values.pop("checkpoint.adapter", None)

@@ -3,7 +3,7 @@
 A run folder is data that people send each other. Its settings may not make guieval run code, send a key or screenshots to a
 server, or report anywhere, unless the user names that again, confirms it with ``--trust-run``, or has begun a run with the same
 setting on this machine before. What a user began is kept as lines of text in ``$XDG_STATE_HOME/guieval/trusted.txt``
-(default ``~/.local/state``); it holds no secret. Code (an adapter file, the program that serves the model) has to be named
+(default ``~/.local/state``); it has no secret. Code (an adapter file, the program that serves the model) has to be named
 again in any case.
 """
 
@@ -176,15 +176,15 @@ def resumed_runs(
 ) -> list[tuple[RunConfig, Path]]:
     """The run that a directory is, or those one below it, with the user's settings over their own; only those in ``modes``.
 
-    Raises :class:`UsageError` where there is no such run, or where one is damaged or not trusted
+    Raises :class:`UsageError` if there is no such run, or if one is damaged or not trusted
     (:func:`resumed`).
     """
     folders = [directory] if is_run(directory) else runs_below(directory)
     for folder in [] if folders == [directory] else [directory, *sorted(directory.glob("*"))]:
         if folder not in folders and has_records(folder):
-            raise UsageError(f"{str(folder / MANIFEST)!r} is not there, so that what the folder holds cannot be resumed")
+            raise UsageError(f"{str(folder / MANIFEST)!r} is not there, so that the folder's runs cannot be resumed")
     if not folders:
-        raise UsageError(f"nothing to resume: {str(directory)!r} holds no run")
+        raise UsageError(f"nothing to resume: {str(directory)!r} has no run")
     for folder in folders:
         if (imported := RunFolder(folder).manifest.imported) is not None:
             raise UsageError(
@@ -195,7 +195,7 @@ def resumed_runs(
     here = {config.history.mode for config, _ in runs}
     for mode in modes or ():
         if mode not in here:
-            raise UsageError(f"{str(directory)!r} holds no run in mode {mode!r}, only in {', '.join(sorted(here))}")
+            raise UsageError(f"{str(directory)!r} has no run in mode {mode!r}, only in {', '.join(sorted(here))}")
     return [(config, folder) for config, folder in runs if not modes or config.history.mode in modes]
 
 
@@ -206,7 +206,7 @@ def resume_command(directory: Path, configs: Iterable[RunConfig]) -> str:
 
 
 def resume_of(directory: Path) -> str:
-    """The :func:`resume_command` of a run, by the settings in its manifest; without code where these cannot be read."""
+    """The :func:`resume_command` of a run, by the settings in its manifest; without code if these cannot be read."""
     recorded = RunFolder(directory).manifest.config.to_json()
     with suppress(UsageError):  # of another version: a resume says so
         return resume_command(directory, [parse(recorded, kept=recorded)])

@@ -1,7 +1,7 @@
 """Does tasks in an environment: observe, ask the model, act, until the task ends; then the environment judges.
 
 Every step is recorded before its action is carried out. An attempt whose environment fails, or whose process was killed, is
-continued where that is possible: in a deterministic environment the recorded actions are repeated, and the model is
+continued if that is possible: in a deterministic environment the recorded actions are repeated, and the model is
 queried only for further steps. Elsewhere the task is begun again.
 """
 

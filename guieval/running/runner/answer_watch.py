@@ -87,7 +87,7 @@ class ReplyWatch:
         return None
 
     def close(self) -> str | None:
-        """The session has ended: a warning where it had fewer replies, and more than half of them could not be read."""
+        """The session has ended: a warning if it had fewer responses, and more than half of them could not be read."""
         return self._warning() if not self._over and self._unreadable > self._seen / 2 else None
 
     def _warning(self) -> str:

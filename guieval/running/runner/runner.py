@@ -51,7 +51,7 @@ class Runner:
     def begin(self) -> None:
         """Write down what the run will do, and nothing more, so that :meth:`execute` with ``resume`` may come at any time.
 
-        Raises :class:`UsageError`, and writes nothing, where screenshots cannot be used.
+        Raises :class:`UsageError`, and writes nothing, if screenshots cannot be used.
         """
         self.run.screenshots.look(self.run, resume=False)
         with open_journal(self.run, self.directory, resume=False):
@@ -60,7 +60,7 @@ class Runner:
     def left(self) -> bool:
         """Whether :meth:`execute` with ``resume`` would ask for any step; reads the journal, and changes nothing.
 
-        Raises :class:`UsageError` where that would: there is no run, or it is another one.
+        Raises :class:`UsageError` if that would: there is no run, or it is another one.
         """
         check_directory(self.run, self.directory, manifest_of(self.run), resume=True)
         return EarlierRecords(self.run, self.directory).has_work()

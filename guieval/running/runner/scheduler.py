@@ -29,7 +29,7 @@ class Scheduler:
     """Hands out steps. Not thread-safe: it belongs to one event loop.
 
     ``activate`` loads an episode and says which of its steps are still to be done, in order (none: it is done already).
-    ``window`` bounds how many episodes are loaded at once. ``count`` tells how many of an episode's steps are to be run, where
+    ``window`` bounds how many episodes are loaded at once. ``count`` tells how many of an episode's steps are to be run, if
     that is not its length.
     """
 

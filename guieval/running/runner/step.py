@@ -1,4 +1,4 @@
-"""Asks a model about one step: prompt, screenshots, every sample, and the thought of a patch where the step needs one.
+"""Asks a model about one step: prompt, screenshots, every sample, and the thought of a patch if the step needs one.
 
 Whatever goes wrong is named by its stage on the sample that it cost; only what no further step could survive is raised.
 """
@@ -79,7 +79,7 @@ class Asker:
         last: bool,
         earlier: Mapping[int, Sample] | None = None,
     ) -> StepRecord:
-        """The step's record: its samples, and its patch where one is due.
+        """The step's record: its samples, and its patch if one is due.
 
         ``patched`` steps of the episode were patched before; ``last`` says that no step of it comes after this one. ``earlier``
         are samples that an earlier session had answered under the same past, by their index: only the others are requested.
@@ -126,7 +126,7 @@ class Asker:
         return await self._patch(record, past, asked, last=last)
 
     async def _patch(self, record: StepRecord, past: Sequence[HistoryEntry], asked: Asked, *, last: bool) -> StepRecord:
-        """A mismatched step with its patch; as one without an answer, to be asked again, where the thought cannot be had."""
+        """A mismatched step with its patch; as one without an answer, to be sent again, if the thought cannot be had."""
         method = self.mode.patch.method
         assert method != "none"  # it allows no patch
         task = record.task
@@ -266,7 +266,7 @@ class Asker:
 async def _load(
     wanted: Sequence[ImageRef], engine: Engine, images: ImageLoader, *, about: str = ""
 ) -> tuple[Screenshot, ...] | Sample:
-    """The screenshots of a request, where its engine wants any, or the failed sample that says what became of them."""
+    """The screenshots of a request, if its engine wants any, or the failed sample that says what became of them."""
     if engine.images == "none":
         return ()
     try:

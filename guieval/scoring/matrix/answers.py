@@ -4,7 +4,7 @@ Answers are read once and judged once for each distinct set of deciding rules, h
 count is chosen afterwards, so that every protocol can be looked at on its own sample set. No model is queried.
 
 Of several records of a step the last finished one counts. In a mode that ends an episode at its first mismatch, a step that
-comes after the first measured one without an exact match is *not reached* under that protocol, recorded or not; where the run
+comes after the first measured one without an exact match is *not reached* under that protocol, recorded or not; if the run
 patched mismatches, a step after the first mismatch that no patch was left for.
 """
 
@@ -136,7 +136,7 @@ def judge_answers(
     *,
     judge: Callable[[Any, tuple[Any, ...]], StepOutcome | None] | None = None,
 ) -> JudgedAnswers:
-    """Judge answers under ``protocols`` (default: their own); :data:`ALL` stands for those of their data set.
+    """Judge answers under ``protocols`` (default: their own); :data:`ALL` means those of their data set.
 
     ``judge``, for a single protocol, is called with every step and its samples, and its outcome is the judgement of the first
     sample under that protocol, so that nothing is read or judged twice. Raises :class:`guieval.errors.UsageError` for an

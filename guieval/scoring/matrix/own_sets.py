@@ -1,4 +1,4 @@
-"""Each protocol on the steps that its published numbers count, where the answers hold all of them."""
+"""Each protocol on the steps that its published numbers count, if the responses have all of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Placed:
 
 
 def on_own_sets(answers: JudgedAnswers, choice: Choice | None = None) -> list[Placed]:
-    """Every protocol that judged, in order; a ``choice`` that asks for certain steps holds for all of them."""
+    """Every protocol that judged, in order; a ``choice`` that asks for certain steps applies to all of them."""
     chosen = answers.part(choice)
     common = answers.columns_of(chosen)
     sets = {} if choice is not None and choice.narrows else _sets(answers)

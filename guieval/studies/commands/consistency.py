@@ -93,7 +93,7 @@ def _directories(judges: str) -> list[Path]:
 
 
 def _judged(run: Path, judges: Sequence[Path]) -> Path:
-    """The run whose thoughts the judges were given, where ``run`` is a folder of several."""
+    """The run whose thoughts the judges were given, if ``run`` is a folder of several."""
     if not run.exists() or is_run(run):
         return one_run(run)
     thoughts = (RunFolder(each).manifest.fixed_thoughts for each in rounds_of(judges[0]))

@@ -206,7 +206,7 @@ def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, js
         Table(title, columns("metric", *MEASURES), rows),
         Table("Differences, over the same resampled models", columns("metrics", *MEASURES), between),
     )
-    say(f"Bootstrap over models: {found.resamples:,} resamples, seed {found.seed}. It holds for models like these only.")
+    say(f"Bootstrap over models: {found.resamples:,} resamples, seed {found.seed}. It is valid for models like these only.")
     for line in notes:
         say(line)
 

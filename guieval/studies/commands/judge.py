@@ -61,7 +61,7 @@ def judge(
 async def _judge(
     judge: Judge, name: str, server: Server, run: Path, judged: list[Case], sampling: dict[str, float | int]
 ) -> tuple[str, dict[tuple[EpisodeKey, int], JudgedTask], Path]:
-    """The model's name, its verdicts with those of an earlier call, and their file, where each is kept as it comes."""
+    """The model's name, its verdicts with those of an earlier call, and their file, in which each is kept as it comes."""
     from guieval.engines.http.chat_completions import OpenAIEngine
 
     engine = OpenAIEngine(server)

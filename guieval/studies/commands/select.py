@@ -54,9 +54,7 @@ def select(
         int | None, typer.Option(min=1, help="Without quotas: this many steps in all, the first in the order.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
-    allow_fewer: Annotated[
-        bool, typer.Option("--allow-fewer", help="Take fewer steps where a quota cannot be filled.")
-    ] = False,
+    allow_fewer: Annotated[bool, typer.Option("--allow-fewer", help="Take fewer steps if a quota cannot be filled.")] = False,
     nested: Annotated[
         str | None, typer.Option(help="Nested subsets of 16,32,64 episodes, or hypertrack (16 to 8,192); with --bench.")
     ] = None,

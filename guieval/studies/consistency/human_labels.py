@@ -52,7 +52,7 @@ def read_human_labels(file: Path) -> dict[StepKey, bool]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"the labels {str(file)!r} are not text in UTF-8: {error}") from None
     if not labels:
-        raise UsageError(f"the file {str(file)!r} holds no label")
+        raise UsageError(f"the file {str(file)!r} has no label")
     return labels
 
 

@@ -29,7 +29,7 @@ class Fit:
     """A least-squares polynomial of one degree.
 
     ``coefficients``: of the Legendre polynomials P0, P1, ... over ``domain`` (the smallest and the largest x) mapped to
-    [-1, 1]. ``r2``: 1 - SS_res / SS_tot; ``None`` where y does not vary. It is 1 for any curve through every point.
+    [-1, 1]. ``r2``: 1 - SS_res / SS_tot; ``None`` if y does not vary. It is 1 for any curve through every point.
     """
 
     degree: int
@@ -45,7 +45,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Rank:
-    """Spearman's rho with its two-sided p-value against "every order is as likely"; ``None`` where x or y does not vary.
+    """Spearman's rho with its two-sided p-value against "every order is as likely"; ``None`` if x or y does not vary.
 
     ``exact``: counted over all orders of y, ties and all; else by Student's t, good from about ten points on.
     """
@@ -57,7 +57,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Correlation:
-    """How y depends on x over ``n`` models; ``fits`` are of degree 1 to 3 (the first is the straight line), where there are
+    """How y depends on x over ``n`` models; ``fits`` are of degree 1 to 3 (the first is the straight line), if there are
     more points than coefficients and more distinct x than the degree."""
 
     n: int
@@ -83,7 +83,7 @@ class Correlation:
 def correlate(x: Sequence[float], y: Sequence[float], degrees: Sequence[int] = DEGREES) -> Correlation:
     """The correlation of y (n values, e.g. success in a live environment) with x (n values, e.g. a metric of static data).
 
-    Raises :class:`UsageError` below three points, for unlike numbers of values or one that is not finite, and where every x is
+    Raises :class:`UsageError` below three points, for unlike numbers of values or one that is not finite, and if every x is
     the same.
     """
     across, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)

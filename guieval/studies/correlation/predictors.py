@@ -125,7 +125,7 @@ def _estimate(values: Floats) -> Measured:
 
 
 def _pearson(x: Floats, y: Floats) -> Floats:
-    """(r,) Pearson's r of each row of two (r, n) arrays; NaN where one does not vary."""
+    """(r,) Pearson's r of each row of two (r, n) arrays; NaN if one does not vary."""
     one, other = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
     scale = np.sqrt(sums(one**2) * sums(other**2))
     varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)

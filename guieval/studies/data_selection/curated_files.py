@@ -1,6 +1,6 @@
 """The files of a selection: sample sets for runs and training, and a manifest with the reason for each step.
 
-A sample set is of one benchmark, so a selection over several is one file for each. It names episodes by their ids alone; where
+A sample set is of one benchmark, so a selection over several is one file for each. It names episodes by their ids alone; if
 data has one id in several subsets, a list of steps (``.txt``) is unambiguous, and ``guieval run --episodes`` reads it.
 """
 
@@ -29,7 +29,7 @@ HYPERTRACK_SIZES = tuple(2**power for power in range(4, 14))
 
 @dataclass(frozen=True)
 class WrittenSet:
-    """A file that was written, the benchmark it is of, and how much it holds."""
+    """A file that was written, the benchmark it is of, and how much it has."""
 
     path: Path
     benchmark: str
@@ -38,7 +38,7 @@ class WrittenSet:
 
 
 def write_curated(curated: Curated, file: Path, *, runs: Sequence[str], version: str) -> tuple[list[WrittenSet], Path]:
-    """Write a selection: ``file`` when it is of one benchmark, else one file for each, and the manifest beside them.
+    """Write a selection: ``file`` when it is of one benchmark, else one file for each, and the manifest next to them.
 
     ``file`` ends in ``.json`` (sample set) or ``.txt`` (list of steps); with several benchmarks ``hard.json`` becomes
     ``hard-screenspot.json`` and so on. The manifest, ``hard.manifest.jsonl``, has a first line with the recipe and the
@@ -114,7 +114,7 @@ def write_nested(
 ) -> list[WrittenSet]:
     """Write each subset of episodes, ``train.json`` as ``train-16.json`` and so on.
 
-    ``plan`` holds the counted steps of the episodes, ``pool`` describes what they were drawn from. Raises
+    ``plan`` has the counted steps of the episodes, ``pool`` describes what they were drawn from. Raises
     :class:`UsageError` as :func:`write_curated` does.
     """
     _check_ending(file)
@@ -127,7 +127,7 @@ def write_nested(
                 {ref.key.episode_id: ref.length for ref in refs},
                 title=f"{size:,} episodes to train on",
                 datasets=(dataset,),
-                source=f"`guieval study select --nested` of {pool}, seed {seed}; every smaller subset of that seed lies inside",
+                source=f"`guieval study select --nested` of {pool}, seed {seed}; every smaller subset of that seed is inside",
             )
         )
     for written, text in made:

@@ -94,7 +94,7 @@ class Quota:
 
 
 def label(step: Candidate, name: str) -> str:
-    """The value of a step's label, empty where it has none; of ``action`` its button, else its type."""
+    """The value of a step's label, empty if it has none; of ``action`` its button, else its type."""
     return (step.button or step.type) if name == ACTION else step.groups.get(name, "")
 
 
@@ -184,7 +184,7 @@ UI_R1 = Recipe(
 )
 """UI-R1's 136 training steps (section 3.3; appendix A.2, Table 5).
 
-Where the paper is silent: which of its hard steps were taken (here: drawn by the seed), and how clicks divide over icons and
+If the paper is silent: which of its hard steps were taken (here: drawn by the seed), and how clicks divide over icons and
 texts (here: evenly, as far as there are enough of both).
 """
 PRESETS = {"ui-r1": UI_R1}

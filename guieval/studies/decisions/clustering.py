@@ -118,7 +118,7 @@ class Decisions:
 
     @property
     def diversity(self) -> float | None:
-        """Equation 7: the entropy of the distribution, in nats; ``None`` where no execution has a decision."""
+        """Equation 7: the entropy of the distribution, in nats; ``None`` if no execution has a decision."""
         return entropy(self.distribution) if self.clusters else None
 
     @property
@@ -254,7 +254,7 @@ def noise_apart(labels: Ints) -> tuple[Ints, Ints]:
 
 
 def prototype(first: Action, actions: Sequence[Action | None], counts: Ints | Sequence[int]) -> Action:
-    """The action that stands for equivalent ones: ``first``, or of several points their mean, each as often as it was drawn."""
+    """The action that represents equivalent ones: ``first``, or of several points their mean, each as often as it was drawn."""
     if not isinstance(first, Click | LongPress) or len(actions) < 2:
         return first
     points = np.array([action.point for action in actions if isinstance(action, Click | LongPress)])

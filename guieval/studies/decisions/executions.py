@@ -64,7 +64,7 @@ def read_executions(
     In a mode that stops, a round's record after the mismatch that ended its episode is skipped, as in every metric. ``unasked``
     collects, while the executions are read, the planned steps that have no record although their episode went on. Memory is
     that of one episode, and a few bytes for each recorded step. If a round has several records of a step, the last one with
-    every sample answered counts, else the last. Raises :class:`UsageError` where there is no run, no such protocol, or the
+    every sample answered counts, else the last. Raises :class:`UsageError` if there is no run, no such protocol, or the
     rounds are over different steps.
     """
     run = open_folder(directory)
@@ -109,7 +109,7 @@ def gaps(directory: Path) -> list[str]:
         planned, records = sum(map(len, part.plan.values())), part.records
         missing = planned - sum(map(len, part.offsets.values()))
         if missing:
-            found.append(f"{str(part.directory)!r} holds no record of {missing:,} of {planned:,} planned steps")
+            found.append(f"{str(part.directory)!r} has no record of {missing:,} of {planned:,} planned steps")
         if records.damaged:
             lines = "1 line" if len(records.damaged) == 1 else f"{len(records.damaged):,} lines"
             found.append(f"{lines} of {str(records.path)!r} hold no record, the first is line {records.damaged[0]}")

@@ -61,7 +61,7 @@ class DecisionColumns:
 
     ``episode``: indices into ``episodes``. Whole numbers: ``n`` measured executions, ``right`` of them exact matches,
     ``unparseable`` without an action, ``unsupported`` with one outside of the space, ``failed`` requests never answered or
-    never made (in no ``n``), ``decisions`` K. ``diversity``: in nats, NaN where no execution has a decision.
+    never made (in no ``n``), ``decisions`` K. ``diversity``: in nats, NaN if no execution has a decision.
     """
 
     title: str
@@ -98,12 +98,12 @@ class DecisionColumns:
 
     @cached_property
     def support_size(self) -> Floats:
-        """(m,) exp(diversity), appendix C.3.1; NaN where no execution has a decision."""
+        """(m,) exp(diversity), appendix C.3.1; NaN if no execution has a decision."""
         return np.exp(self.diversity)
 
     @cached_property
     def level(self) -> Ints:
-        """(m,) the stability's level as an index into :data:`LEVELS`; -1 where nothing was measured."""
+        """(m,) the stability's level as an index into :data:`LEVELS`; -1 if nothing was measured."""
         return np.where(self.measured, level_of(self.right, self.n, self.thresholds), -1)
 
     def take(self, rows: Ints) -> DecisionColumns:

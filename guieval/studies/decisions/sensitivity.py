@@ -34,7 +34,7 @@ MOVED = ((5.0, 30.0), (10.0, 30.0), (30.0, 50.0), (50.0, 70.0), (70.0, 100.0), (
 METRIC_RADII = (10.0, 20.0, 30.0, 50.0, 70.0, 100.0)
 """Table 13."""
 TREND_RADII = (30.0, 90.0, 140.0)
-"""Table 14, beside the baseline."""
+"""Table 14, next to the baseline."""
 DIAMETER = 1000 * 2**0.5
 """Of the screen, in its thousandths."""
 _DUST = 1e-12
@@ -119,7 +119,7 @@ class Sensitivity:
     def r2(self, one: Neighbourhood, other: Neighbourhood) -> float | None:
         """How well |D| under one predicts |D| under the other: R² of a line over steps (Table 11).
 
-        ``None`` where one of them does not vary.
+        ``None`` if one of them does not vary.
         """
         first, second = self.decisions[one].astype(np.float64), self.decisions[other].astype(np.float64)
         if len(first) < 2 or not np.ptp(first) or not np.ptp(second):

@@ -1,7 +1,7 @@
 """How decisions shift from one run to another on the same steps: from offline to SOEval, from instruct-only to thinking.
 
 Source: GUIEvalKit paper, section 5.3 (Table 4, Figure 4), section 5.4 (Figure 8) and appendix C.3: a stability shift is
-negligible where it is 0, a shift of the effective support size where it is within 0.1.
+negligible if it is 0, a shift of the effective support size if it is within 0.1.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Shifts:
 
     @cached_property
     def stability_trend(self) -> Ints:
-        """(s,) indices into :data:`TRENDS`: negligible where the stabilities are equal."""
+        """(s,) indices into :data:`TRENDS`: negligible if the stabilities are equal."""
         return stability_trend(self.before, self.after)
 
     @cached_property

@@ -1,6 +1,6 @@
 """The two-stage clustering of typed texts and app names: Algorithm 1 of the GUIEvalKit paper, appendix C.1.2.
 
-``Contain(x, π)`` holds if *either* text contains the other, ignoring case. ``ED`` is the Levenshtein distance, with case,
+``Contain(x, π)`` is true if *either* text contains the other, ignoring case. ``ED`` is the Levenshtein distance, with case,
 divided by the longer length. If several prototypes satisfy a stage, the first stage takes the first one and the second stage
 the nearest one, the first of equally near ones.
 """

@@ -37,7 +37,7 @@ from guieval.studies.mix_sweep.sweep import (
 )
 
 SETTINGS = "settings"
-"""Folder of a sweep that holds a run directory for each setting."""
+"""Folder of a sweep with a run directory for each setting."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class OpenSweep:
 
     @classmethod
     def of(cls, config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool) -> OpenSweep | None:
-        """Begin a sweep, or open one that was begun; ``None`` where nothing of it is left.
+        """Begin a sweep, or open one that was begun; ``None`` if nothing of it is left.
 
-        Raises :class:`guieval.errors.UsageError` where the settings are not those that it was begun with, and whatever
+        Raises :class:`guieval.errors.UsageError` if the settings are not those that it was begun with, and whatever
         :func:`guieval.running.resolve.resolve` raises.
         """
         mixes = sweep.mixes()
@@ -94,7 +94,7 @@ class OpenSweep:
     ) -> Iterator[tuple[int, RunOutcome, MixOutcome | None]]:
         """Run the settings that are left, and yield the number of each, how its run ended, and its outcome if it was completed.
 
-        Ends early where a run is interrupted or gives up. With ``drop_answers`` the run directory of a finished setting is
+        Ends early if a run is interrupted or gives up. With ``drop_answers`` the run directory of a finished setting is
         removed. Raises what a run raises.
         """
         telemetry = Telemetry([self.first], display, tracked=False)

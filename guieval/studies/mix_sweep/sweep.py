@@ -130,7 +130,7 @@ class MixOutcome(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def osr(self) -> float | None:
-        """Online source ratio (equation 8), in [0, 1]; ``None`` where no step has a past."""
+        """Online source ratio (equation 8), in [0, 1]; ``None`` if no step has a past."""
         return self.replaced / self.past if self.past else None
 
     @property
@@ -140,7 +140,7 @@ class MixOutcome(BaseModel, frozen=True, extra="forbid"):
 
 
 def read_outcome(directory: Path, number: int, mixture: Mixture) -> MixOutcome | None:
-    """The outcome of a run with this mixture; ``None`` where a planned step has not been measured yet.
+    """The outcome of a run with this mixture; ``None`` if a planned step has not been measured yet.
 
     If the journal has several records of a step, the last answered one counts.
     """
@@ -183,12 +183,12 @@ class SweepFile(BaseModel, frozen=True, extra="forbid"):
 
 
 def write_sweep(directory: Path, file: SweepFile) -> None:
-    """Begin a sweep; :class:`UsageError` if the folder already holds a sweep, or a run with its own journal."""
+    """Begin a sweep; :class:`UsageError` if the folder already has a sweep, or a run with its own journal."""
     if any((directory / name).exists() for name in (SWEEP, OUTCOMES)):
         where = str(directory)
         raise UsageError(f"{where!r} has a sweep; `guieval study mix --resume {where}` continues it; or give another --out")
     if is_run(directory) or is_rollout(directory) or has_records(directory):
-        raise UsageError(f"{str(directory)!r} holds a run, and a sweep needs a folder of its own; give another --out")
+        raise UsageError(f"{str(directory)!r} has a run, and a sweep needs a folder of its own; give another --out")
     directory.mkdir(parents=True, exist_ok=True)
     write_atomically(
         directory / SWEEP, json.dumps({**file.model_dump(mode="json"), "manifest": file.manifest.to_json()}, indent=2) + "\n"
@@ -200,7 +200,7 @@ def read_sweep(directory: Path) -> SweepFile:
     try:
         return read_file(directory / SWEEP, SweepFile)
     except FileNotFoundError:
-        raise UsageError(f"there is nothing to resume: {str(directory)!r} holds no sweep (no {SWEEP})") from None
+        raise UsageError(f"there is nothing to resume: {str(directory)!r} has no sweep (no {SWEEP})") from None
 
 
 def append_outcome(directory: Path, outcome: MixOutcome) -> None:
@@ -312,7 +312,7 @@ def _metrics(name: Regime | All, points: Sequence[tuple[float, float]]) -> Regim
 
 @dataclass(frozen=True)
 class EqualOsr:
-    """The settings whose OSR lies in one part of the range that all regimes reach: the mean exact match of each regime that has
+    """The settings whose OSR is in one part of the range that all regimes reach: the mean exact match of each regime that has
     any, and how many settings that is over.
     """
 

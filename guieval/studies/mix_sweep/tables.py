@@ -90,7 +90,7 @@ def planned_sweep(
     trust: bool,
     base: Mapping[str, Any] | None = None,
 ) -> PlannedSweep:
-    """A new sweep, or the one that ``resume`` holds; ``sweep`` are fields of :class:`Sweep` over the preset's.
+    """A new sweep, or the one that ``resume`` has; ``sweep`` are fields of :class:`Sweep` over the preset's.
 
     Raises :class:`UsageError` for what a sweep cannot be, and pydantic's error for a wrong field.
     """
@@ -101,7 +101,7 @@ def planned_sweep(
         merged = new_config(path, overrides, settings, base=base, fallback={"compact": True})
         merged = merged if drawn_as is None else drawn(drawn_as, merged)
         directory = out or new_directory(merged.model.name, merged.data.bench, "mix")
-        if not (directory / SWEEP).exists():  # beginning one where there is one already has its own answer
+        if not (directory / SWEEP).exists():  # beginning one if there is one already has its own answer
             refuse_nested(directory)
     else:
         if out is not None:

@@ -24,7 +24,7 @@ def evaluate_training(
         bool, typer.Option("--follow", help="Wait for further checkpoints until the training has ended.")
     ] = False,
 ) -> None:
-    """Evaluate the checkpoints of a training that are not evaluated yet, beside the training or after it.
+    """Evaluate the checkpoints of a training that are not evaluated yet, during the training or after it.
 
     The evaluation is the one of the training's settings, which `evaluation: {sidecar: true}` leaves to this command.
     """

@@ -86,7 +86,7 @@ def _weights(pairs: Sequence[str]) -> dict[str, float]:
 def _steps(benchmark: ABCBenchmark, limit: int) -> list[StepTaskModel]:
     tasks = list(islice(chain.from_iterable(benchmark.load(ref).steps for ref in benchmark.index()), limit))
     if not tasks:
-        raise UsageError(f"the benchmark {benchmark.name!r} holds no step to probe the reward on")
+        raise UsageError(f"the benchmark {benchmark.name!r} has no step to probe the reward on")
     return tasks
 
 

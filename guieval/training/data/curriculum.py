@@ -19,7 +19,7 @@ from guieval.training.config import Curriculum
 
 
 class StepMeasures(NamedTuple):
-    """The metrics of one step; ``diversity`` is NaN where no sample holds a decision."""
+    """The metrics of one step; ``diversity`` is NaN if no sample has a decision."""
 
     pass_rate: float
     diversity: float

@@ -35,16 +35,16 @@ def check_format(name: str, *, answers: bool) -> Format:
     chosen = known_name("format", name, FORMATS)
     if chosen in OF_CONVERSATIONS and not answers:
         raise UsageError(
-            f"format {name!r} holds an answer for every prompt, and rows of reinforcement learning have none: use "
+            f"format {name!r} has an answer for every prompt, and rows of reinforcement learning have none: use "
             "ms-swift or messages, or a training of kind sft"
         )
     return chosen
 
 
 def check_folder(folder: Path) -> None:
-    """Raise :class:`UsageError` for a folder that already holds rows."""
+    """Raise :class:`UsageError` for a folder that already has rows."""
     if (folder / ROWS).exists():
-        raise UsageError(f"{str(folder)!r} already holds {ROWS}: give another folder")
+        raise UsageError(f"{str(folder)!r} already has {ROWS}: give another folder")
 
 
 def write_rows(

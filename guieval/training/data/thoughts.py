@@ -197,7 +197,7 @@ class ServedThoughts:
         self._slots = Slots(START)
 
     def __call__(self, tasks: Sequence[StepTaskModel]) -> list[str | None]:
-        """A thought for each step, ``None`` where the answer holds none.
+        """A thought for each step, ``None`` if the answer has none.
 
         Raises :class:`guieval.errors.EngineError` if the server does not answer.
         """

@@ -109,7 +109,7 @@ class Answers:
         for short, shown in zip(trainer._tokenizer(texts, add_special_tokens=False)["input_ids"], pictures, strict=True):
             if short.count(image) != len(shown):
                 raise UsageError(
-                    f"a prompt with {len(shown)} screenshots names {short.count(image)}: its text holds a placeholder"
+                    f"a prompt with {len(shown)} screenshots names {short.count(image)}: its text contains a placeholder"
                 )
             counts = iter(int(self._pictures.patches(picture)[1].prod()) // merged for picture in shown)
             whole = [token for each in short for token in ([image] * next(counts) if each == image else [each])]

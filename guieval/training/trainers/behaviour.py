@@ -17,7 +17,7 @@ from guieval.training.guard import require_behaviour
 
 
 def check_behaviour(trainer: Any) -> None:
-    """:class:`UsageError` that names what no longer holds; ``trainer`` stays as it is."""
+    """:class:`UsageError` that names what is no longer true; ``trainer`` stays as it is."""
     require_behaviour(
         _steps_without_scaling(trainer), "Trainer.training_step", "passes the loss of compute_loss to backward undivided"
     )

@@ -23,7 +23,7 @@ def rows_each(rows: int, ranks: int, chunks: int) -> int:
 def dealt(lengths: Sequence[int], ranks: int, chunks: int) -> list[list[list[int]]]:
     """The numbers of the rows of each process, in ``chunks`` parts; ``lengths`` are the rows' tokens in shuffled order.
 
-    A chunk has at most :func:`rows_each` / ``chunks`` rows, rounded up, and fewer rows than that of another process where
+    A chunk has at most :func:`rows_each` / ``chunks`` rows, rounded up, and fewer rows than that of another process if
     fillers are needed, which is only at the end. Within a chunk, rows are dealt by length, because the processes wait for the
     longest row of those that are computed at the same time.
     """

@@ -64,7 +64,7 @@ class Batch:
 
 
 KEPT = [Batch, CompletedPrompt, SizedPicture, type(Path())]
-"""What a checkpoint's rows are made of beside tensors; nothing else is loaded, so a checkpoint of others runs no code."""
+"""What a checkpoint's rows are made of besides tensors; nothing else is loaded, so a checkpoint of others runs no code."""
 
 
 class GroupTrainer(GRPOTrainer):
@@ -192,7 +192,7 @@ class GroupTrainer(GRPOTrainer):
         return loss
 
     def _without_synchronisation(self, model: Any) -> AbstractContextManager[Any]:
-        """Gradients of other processes are added with the last micro-batch, except where that would keep whole gradients."""
+        """Gradients of other processes are added with the last micro-batch, unless that would keep whole gradients."""
         each = self.accelerator.gradient_state.plugin_kwargs.get("sync_each_batch", False)
         if each or self.accelerator.distributed_type == DistributedType.DEEPSPEED:
             return nullcontext()

@@ -1,7 +1,7 @@
 """Online RL: whole rollouts in an environment, rewarded by its judge, in TRL's GRPOTrainer.
 
 Every step of a rollout is a row with its own prompt (with the rollout's own history) and its own advantage: the sum of UI-S1's
-episode level and step level (:mod:`guieval.rewards.advantages`), where rewards are the judge's and returns go to the end of the
+episode level and step level (:mod:`guieval.rewards.advantages`); rewards are the judge's and returns go to the end of the
 rollout. Rollouts of a group begin from the same state. Those of a batch advance together, one step at a time.
 """
 
@@ -164,7 +164,7 @@ class OnlineTrainer(GroupTrainer):
 
 
 def _linked(source: str, target: str) -> None:
-    """The same file under another name, or a copy where the file system has no links."""
+    """The same file under another name, or a copy if the file system has no links."""
     Path(target).unlink(missing_ok=True)
     try:
         os.link(source, target)

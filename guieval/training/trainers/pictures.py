@@ -55,7 +55,7 @@ class BatchPictures:
         return values, grid
 
     def forget(self) -> None:
-        """Drop what is kept, where it will not be needed again."""
+        """Drop what is kept if it will not be needed again."""
         self._kept.clear()
         self._bytes = 0
 

@@ -1,6 +1,6 @@
 """Rows of a training, and TRL's micro-batches of them.
 
-A row is one prompt, one completion and its advantage. It names its screenshots and holds no pixels, so it can be sent to
+A row is one prompt, one completion and its advantage. It names its screenshots and has no pixels, so it can be sent to
 another process and saved with a checkpoint. TRL's loss takes prompts padded on the left and completions padded on the right,
 (rows, tokens) each; the image patches of all rows, concatenated, with a grid (frames, rows, columns of patches) per image and
 the number of images per row; token types of prompt and completion together.

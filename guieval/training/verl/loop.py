@@ -1,7 +1,7 @@
 """verl's agent loop of a GUI task: a rollout along the reference trajectory, or one step of it, with one output per step.
 
 Prompts, screenshots and the reading of replies are the adapter's, as in an evaluation. Rollouts of whole episodes are UI-S1's
-(section 3.2): the history holds the policy's own outputs, and mismatches are patched.
+(section 3.2): the history has the policy's own outputs, and mismatches are patched.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _score(last: AgentLoopOutput, rollout: SemiOnlineRollout, counted: int, *, c
     """The session's metrics; verl copies them from the last output to the others.
 
     ``progress`` is the share of steps before the first mismatch, ``success`` whether all matched: UI-S1's SOP (its appendix C)
-    where rollouts are made without patches.
+    if rollouts are made without patches.
     """
     before = next((number for number, step in enumerate(rollout.steps) if not step.matched), len(rollout.steps))
     last.reward_score = sum(step.reward for step in rollout.steps) / counted

@@ -20,7 +20,7 @@ from guieval.training.reward_watch import Sum
 class RowRecord:
     """The result of one step: ``uid`` names the task, ``session`` the rollout, ``step`` is its index in the episode.
 
-    ``measured`` is false where the reply could not be judged; such a step is not trained on. ``watched`` are the reply's sums
+    ``measured`` is false if the response could not be scored; such a step is not trained on. ``watched`` are the reply's sums
     for :class:`guieval.training.reward_watch.RewardWatch`, whose exact match is that of ``protocol``. In an environment nothing
     is matched: ``matched`` and ``type_match`` are true, and ``success`` and ``progress`` are the judge's of the rollout.
     """

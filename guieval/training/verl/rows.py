@@ -64,7 +64,7 @@ def write_rows(
 
     A row is an episode, or with ``steps`` one of its counted steps, whose record is then the ground truth for a reward
     function. Each is written ``weight`` times on average (:func:`guieval.training.data.mixture.drawn`), times its weight in the
-    ``curriculum``. Raises :class:`UsageError` for a folder that already holds rows, and if no row is left.
+    ``curriculum``. Raises :class:`UsageError` for a folder that already has rows, and if no row is left.
     """
     folder = _new(folder)
     tasks: list[tuple[int, int | None]] = list(data.steps) if steps else [(number, None) for number in range(len(data.refs))]
@@ -135,7 +135,7 @@ def write_tasks(
 
 def _new(folder: Path) -> Path:
     if (folder / ROWS).exists():
-        raise UsageError(f"{str(folder)!r} already holds {ROWS}: give another folder")
+        raise UsageError(f"{str(folder)!r} already has {ROWS}: give another folder")
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     return folder

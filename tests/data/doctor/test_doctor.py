@@ -350,4 +350,4 @@ def test_a_sample_set_of_the_real_lists(shared_data: Path) -> None:
     found = examine(benchmark, "screenspot-pro-cad-261")
     assert (found.whole.episodes, found.whole.steps, found.groups["group"]) == (261, 261, {"CAD": 261})
     notes = [remark.what for remark in found.of("note")]
-    assert "holds the whole sample set 'screenspot-pro-cad-261': 261 episodes, 261 steps" in notes
+    assert "has the whole sample set 'screenspot-pro-cad-261': 261 episodes, 261 steps" in notes

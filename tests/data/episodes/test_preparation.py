@@ -278,8 +278,8 @@ OUTSIDE = ["../out.png", "/etc/out.png", "a/../../out.png", "prepared.json", "ep
     [
         *[(with_image_at(path), r"leads out of its folder|is empty|is the name of a file of the folder") for path in OUTSIDE],
         ({"one": SHARED}, r"step scripted/2#0: the release has two different images for 'shared\.png'"),
-        (whole_script() | {"four": [released(episode("one-0"))]}, "the release holds episode scripted/one-0 twice"),
-        ({"one": []}, "the release holds no episode that can be prepared"),
+        (whole_script() | {"four": [released(episode("one-0"))]}, "the release has episode scripted/one-0 twice"),
+        ({"one": []}, "the release has no episode that can be prepared"),
     ],
 )
 def test_a_release_that_contradicts_itself_is_an_error(script: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -191,10 +191,10 @@ def test_a_mistake_is_reported_by_file_line_and_field(wrong: Any, result: str, t
 
 
 def test_a_folder_without_episodes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"holds no episodes.jsonl or episodes.jsonl.gz; .* `guieval data prepare episodes "):
+    with pytest.raises(UsageError, match=r"has no episodes.jsonl or episodes.jsonl.gz; .* `guieval data prepare episodes "):
         load_benchmark("episodes", tmp_path)
     folder_of(tmp_path, "", "  ")
-    with pytest.raises(DataError, match=r"holds no episode$"):
+    with pytest.raises(DataError, match=r"has no episode$"):
         load_benchmark("episodes", tmp_path).index()
 
 
@@ -213,7 +213,7 @@ def test_a_packed_file_and_a_file_of_another_name_are_read(tmp_path: Path) -> No
     assert [str(episode.key) for episode in load_benchmark("episodes", tmp_path)] == ["episodes/s/e"]
     assert [ref.split for ref in load_benchmark("episodes", tmp_path, file="more.jsonl").index()] == ["train"]
     assert [str(episode.key) for episode in load_benchmark("episodes", tmp_path, file="more.jsonl")] == ["episodes/s/f"]
-    with pytest.raises(UsageError, match=r"holds no mor\.jsonl \(did you mean 'more\.jsonl'\?\);"):
+    with pytest.raises(UsageError, match=r"has no mor\.jsonl \(did you mean 'more\.jsonl'\?\);"):
         load_benchmark("episodes", tmp_path, file="mor.jsonl")
     with pytest.raises(UsageError, match="option file is 2024; expected text"):
         load_benchmark("episodes", tmp_path, file=2024)

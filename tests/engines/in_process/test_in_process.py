@@ -138,7 +138,7 @@ def test_where_the_weights_are(tmp_path: Path) -> None:
     assert Checkpoint(config(), path=str(tmp_path)).path == str(tmp_path)
     assert Checkpoint(config(), arguments={"model": "an/other"}).path == "an/other"
     assert "model" not in Checkpoint(config(), path="a/b", arguments={"model": "an/other"}).arguments
-    for wrong, message in [(tmp_path / "none", "does not exist"), (tmp_path.parent, "holds no config.json")]:
+    for wrong, message in [(tmp_path / "none", "does not exist"), (tmp_path.parent, "has no config.json")]:
         with pytest.raises(UsageError, match=message):
             Checkpoint(config(), path=str(wrong))
     with pytest.raises(UsageError, match="--set model_path=DIR_OR_HF_ID"):

@@ -52,7 +52,7 @@ def test_replies_are_read_by_the_models_adapter_and_judged_by_the_benchmarks_lab
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     file = files(tmp_path, TAP)
-    with pytest.raises(UsageError, match="names no benchmark and holds no labels: add --bench and --data"):
+    with pytest.raises(UsageError, match="names no benchmark and has no labels: add --bench and --data"):
         import_predictions(file, tmp_path / "run")
-    with pytest.raises(UsageError, match="holds raw responses; add --model"):
+    with pytest.raises(UsageError, match="has raw responses; add --model"):
         import_predictions(file, tmp_path / "run", bench="episodes", data=tmp_path)

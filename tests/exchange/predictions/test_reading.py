@@ -100,7 +100,7 @@ def test_a_repeated_row_is_counted_and_a_contradiction_or_a_torn_line_is_reporte
 
 @every_row(
     ("data", "problem"),
-    [(b"", "holds no row"), (b"[]", "holds no row"), (b"[1, ", "is not JSON"), (b'{\n"a": 1}', "details"), (b"\x1f\x8bxx", "")],
+    [(b"", "has no row"), (b"[]", "has no row"), (b"[1, ", "is not JSON"), (b'{\n"a": 1}', "details"), (b"\x1f\x8bxx", "")],
 )
 def test_a_file_without_rows_is_reported(data: bytes, problem: str, tmp_path: Path) -> None:
     file = tmp_path / ("f.json.gz" if data.startswith(b"\x1f") else "f.json")

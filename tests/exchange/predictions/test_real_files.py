@@ -161,7 +161,7 @@ def test_raw_replies_of_large_files_give_the_stated_score(
 def test_a_file_without_replies_refuses_a_reader(tmp_path: Path) -> None:
     row = {"img_path": "a.png", "prompt_to_evaluate": "x", "bbox": [0, 0, 9, 9], "pred": [1, 2], "img_size": [100, 100]}
     (tmp_path / "f.json").write_text(json.dumps({"details": [row], "metrics": {}}))
-    with pytest.raises(UsageError, match="holds none; leave them out"):
+    with pytest.raises(UsageError, match="has none; leave them out"):
         import_predictions(tmp_path / "f.json", tmp_path / "run", model="mai-ui-8b")
 
 

@@ -95,7 +95,7 @@ def test_a_python_without_the_package_and_folders_without_a_task(guieval: Comman
     command: list[str | Path] = ["data", "import", runs, "--format", PACKAGE.replace("_", "-"), "--out", tmp_path / "run"]
     assert "does not exist" in guieval.sentence(*command)
     (runs / "logs").mkdir(parents=True)
-    assert "holds no task; expected <task id>/agent_response.json" in guieval.sentence(*command)
+    assert "has no task; expected <task id>/agent_response.json" in guieval.sentence(*command)
     leave(runs, 108, retrieved([]))
     if importlib.util.find_spec(PACKAGE) is None:
         assert "pip install 'guieval[webarena-verified]'" in guieval.sentence(*command)

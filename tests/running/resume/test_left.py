@@ -68,5 +68,5 @@ def test_a_run_that_came_to_nothing_was_not_broken_off(tmp_path: Path) -> None:
 
 
 def test_what_is_left_of_no_run_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds no run"):
+    with pytest.raises(UsageError, match="has no run"):
         made(tmp_path / "none", "offline")[0].left()

@@ -233,7 +233,7 @@ def test_a_damaged_line_is_asked_again_with_all_that_built_on_it(tmp_path: Path,
     assert asked == ([hole] if mode == "offline" else list(range(hole, len(before))))
     summary = outcome.summary()
     assert summary.complete and summary.verdicts.wrong == 1
-    warning = f"line {hole + 1} of {tmp_path / 'run' / STEPS} holds no record and was passed over"
+    warning = f"line {hole + 1} of {tmp_path / 'run' / STEPS} has no record and was passed over"
     assert evaluate_run(tmp_path / "run").notes == (warning,)
 
 
@@ -265,7 +265,7 @@ def test_records_without_a_manifest_are_never_taken_for_those_of_another_run(tmp
     run_scripted(tmp_path / "run", EPISODES_, ScriptedEngine(right))
     (tmp_path / "run" / MANIFEST).unlink()
     before = lines_of(tmp_path / "run")
-    with pytest.raises(UsageError, match="holds records but no manifest"):
+    with pytest.raises(UsageError, match="has records but no manifest"):
         run_scripted(tmp_path / "run", EPISODES_, ScriptedEngine(right), mode=mode)
     assert lines_of(tmp_path / "run") == before
 
@@ -282,7 +282,7 @@ def test_a_run_that_another_process_began_meanwhile_is_not_overwritten(tmp_path:
     """Two processes find no run in a folder; the slower one gets the lock when the quicker one is done."""
     manifests = iter([False, True])
     monkeypatch.setattr("guieval.running.resume.changes.is_run", lambda directory: next(manifests))
-    with pytest.raises(UsageError, match="already holds a run"):
+    with pytest.raises(UsageError, match="already has a run"):
         run_scripted(tmp_path / "run", EPISODES_, ScriptedEngine(right))
     assert not (tmp_path / "run" / MANIFEST).exists()
 
@@ -291,7 +291,7 @@ def test_what_was_begun_is_resumed_and_asks_nothing_before(tmp_path: Path) -> No
     engine = ScriptedEngine(right)
     a_run(tmp_path / "run", engine=engine).begin()
     assert engine.requests == [] and not lines_of(tmp_path / "run")
-    with pytest.raises(UsageError, match="already holds a run"):
+    with pytest.raises(UsageError, match="already has a run"):
         a_run(tmp_path / "run").begin()
     outcome = a_run(tmp_path / "run", engine=engine).execute(resume=True)
     assert outcome.summary().complete and len(engine.requests) == STEPS_

@@ -88,7 +88,7 @@ def test_an_unlike_resume_is_refused_naming_the_fields(tmp_path: Path) -> None:
         run_scripted(tmp_path / "run", EPISODES[:3], ScriptedEngine(answer), resume=True)
     with pytest.raises(UsageError, match=r"protocol"):
         run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), resume=True, protocol="ui-s1-sop")
-    with pytest.raises(UsageError, match="already holds a run"):
+    with pytest.raises(UsageError, match="already has a run"):
         run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer))
     with pytest.raises(UsageError, match="nothing to resume"):
         run_scripted(tmp_path / "none", EPISODES, ScriptedEngine(answer), resume=True)

@@ -53,7 +53,7 @@ def test_the_picture_shows_points_and_curves_of_every_series(guieval: CommandLin
         (("--by", "method", "--unit", "10"), "--unit is for --form exponential"),
         (("--form", "exponential", "--unit", "inf"), "--unit is a number above 0, got inf"),
         (("--x", "episodes", "--y", "episodes"), "the column 'episodes' cannot be both the sizes and the values"),
-        (("--by", "method", "--level", "1.5"), "the level of an interval lies between 0 and 1, got 1.5"),
+        (("--by", "method", "--level", "1.5"), "the level of an interval is between 0 and 1, got 1.5"),
         (("--by", "method", "--out", "x.gif"), ".gif"),
     ],
 )

@@ -281,7 +281,7 @@ def test_both_forms_of_labels(tmp_path: Path) -> None:
         ("x.csv", "episode_id,step_index,consistent\na,0,maybe\n", "line 2: 'consistent' is 'maybe'"),
         ("x.csv", "episode_id,step_index,consistent\na,-1,1\n", "line 2: 'step_index' is '-1'"),
         ("x.csv", "episode_id,step_index,consistent\na,0,1\na,0,0\n", "line 3: step 0 of episode 'a' has a label already"),
-        ("x.csv", "episode_id,step_index,consistent\na,0,\n", "holds no label"),
+        ("x.csv", "episode_id,step_index,consistent\na,0,\n", "has no label"),
         ("x.csv", "episode_id,step_index,consistent\n,0,yes\n", "line 2: has a label, but no 'episode_id'"),
         ("x.jsonl", '{"episode_id": null, "step_index": 0, "consistent": 1}\n', "has a label, but no 'episode_id'"),
         ("x.csv", f"episode_id,step_index,consistent\na,{'9' * 5000},1\n", "line 2: 'step_index' is '999"),

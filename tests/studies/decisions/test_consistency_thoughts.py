@@ -155,7 +155,7 @@ def test_which_thought_is_taken(tmp_path: Path) -> None:
     assert found.without == 3 and found.model == "made-up-model"
 
 
-@every_row(("actions", "reason"), [([HOME], "holds no thought: made-up-model gave none at 1 steps"), ([], "holds no answer")])
+@every_row(("actions", "reason"), [([HOME], "has no thought: made-up-model gave none at 1 steps"), ([], "has no answer")])
 def test_a_run_without_thoughts_is_refused(tmp_path: Path, actions: list[Action], reason: str) -> None:
     write_run(tmp_path / "run", [record(step(HOME), *actions)])
     with pytest.raises(UsageError, match=reason):

@@ -104,7 +104,7 @@ def test_what_a_run_lacks_is_reported_beside_its_figures(guieval: CommandLine, r
     (tmp_path / ROLLOUT).write_text(json.dumps({"rounds": rounds}))
     done = guieval("study", "decisions", tmp_path)
     assert done.code == 0 and f"1 of 3 rounds of {str(tmp_path)!r} have not begun" in done.err
-    assert f"{str(cut)!r} holds no record of 1 of 4 planned steps" in done.err and str(whole) not in done.err
+    assert f"{str(cut)!r} has no record of 1 of 4 planned steps" in done.err and str(whole) not in done.err
     assert f"1 line of {str(cut / STEPS)!r} hold no record, the first is line 2" in done.err
 
 

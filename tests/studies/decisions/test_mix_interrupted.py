@@ -76,7 +76,7 @@ def test_a_sweep_takes_no_folder_that_holds_a_run(tmp_path: Path, guieval: Comma
     with begun(tmp_path, guieval) as arguments:
         before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
         refused = guieval.sentence("study", "mix", *arguments, "--out", tmp_path / "run")
-    assert "holds a run, and a sweep needs a folder of its own" in refused
+    assert "has a run, and a sweep needs a folder of its own" in refused
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
 
 

@@ -244,7 +244,7 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_is_made(tmp_path: Pat
         assert "mode 'soeval' has a history of its own" in guieval.sentence(*with_run, "--set", "mode=soeval")
         other = guieval.sentence(*("ui-tars-1.5-7b" if each == "ui-s1-7b" else each for each in with_run))
         assert "are of model 'ui-s1-7b', not of 'ui-tars-1.5-7b'" in other
-        assert "holds no sweep" in guieval.sentence("study", "mix", "--resume", tmp_path / "sweep")
+        assert "has no sweep" in guieval.sentence("study", "mix", "--resume", tmp_path / "sweep")
     assert not (tmp_path / "sweep").exists()
 
 

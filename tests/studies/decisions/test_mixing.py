@@ -144,7 +144,7 @@ def test_the_rounds_of_a_rollout_are_one_pool(tmp_path: Path) -> None:
 
 
 def test_runs_without_an_exact_answer_have_no_artifacts(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds no answer that is an exact match under 'guievalkit'"):
+    with pytest.raises(UsageError, match="has no response that is an exact match under 'guievalkit'"):
         read_artifacts(write_run(tmp_path / "run", [sampled(0, answered(WRONG, "x"))]), EVALUATOR)
     with pytest.raises(UsageError, match="not a run directory"):
         read_artifacts(tmp_path / "nowhere", EVALUATOR)

@@ -175,10 +175,10 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
         shutil.rmtree(third)
         assert [each.complete for each in rollout(resume=out)] == [True] * 3
         assert {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)} == whole
-        assert "already holds" in guieval.sentence("study", "rollout", *arguments)
+        assert "already has" in guieval.sentence("study", "rollout", *arguments)
         assert "leave out --seeds" in guieval.sentence("study", "rollout", "--resume", out, "--seeds", "1,2")
         assert "it differs in" in guieval.sentence("study", "rollout", "--resume", out, "--set", "sampling.temperature=0.2")
-    assert "holds no rollout" in guieval.sentence("study", "rollout", "--resume", first)
+    assert "has no rollout" in guieval.sentence("study", "rollout", "--resume", first)
     done = guieval("score", first)
     assert done.code == 0 and "pass@4" in done.out
     assert guieval("report", out, "--no-images").code == 0
