@@ -3,8 +3,8 @@
 Source: OpenMobile2/OpenMobile2-Code@301fdb0 ``runtimes/prompts.py`` and ``runtimes/qwen35_thought_session.md`` (prompts, the
 conversation: the task once, screenshots as answers of a tool, older ones collapsed; the form of a response). The tool says
 999x999, and the agent for MobileGym takes places as thousandths; the option ``scale`` chooses the other one, and ``guieval
-dev audit`` shows which one fits. The chat template's own thought is turned off. A response without ``Thought:`` is asked for again
-there, and read here. Not published: a step instruction and a grounding query take the task's place.
+dev audit`` shows which one fits. The chat template's own thought is turned off. A response without ``Thought:`` is asked for
+again there, and read here. Not published: a step instruction and a grounding query take the task's place.
 """
 
 from __future__ import annotations
