@@ -20,7 +20,7 @@ browser:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo docs test test-ci test-all check check-ci check-full lint types types-all wheel pyright resolve lowest image
+.PHONY: browser demo docs test test-ci test-alone test-all check check-ci check-full lint types types-all wheel pyright resolve lowest image
 .PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl coverage kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
@@ -59,6 +59,10 @@ test-ci: browser $(VENV)/.dev-all
 ALL ?=
 test-all: browser $(VENV)/.dev-all
 	@$(PYTHON) tests/parts.py all $(ALL)
+
+# The core's tests in a copy from which every wing is deleted; those that need one are skipped with a sentence.
+test-alone: $(VENV)/.dev-all
+	$(BIN)/python -m tests.alone tests --tier core -rs
 
 # The documentation site; its pages and their search need no network and no server.
 docs: $(VENV)/.dev-all

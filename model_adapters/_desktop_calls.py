@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from guieval.actions import Action, ActionSpace, Scroll, Wait
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 
 from . import _qwen_tools as tools
 from ._hosted import keys_pressed

@@ -21,8 +21,8 @@ from guieval.errors import ParseError
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, chat, main_instruction, own_response
-from guieval.parsing import MAX_REPAIR, closed_thought, first_round, json_value
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import MAX_REPAIR, closed_thought, first_round, json_value
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 BEGIN, END = "<|begin_of_box|>", "<|end_of_box|>"

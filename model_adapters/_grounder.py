@@ -13,7 +13,7 @@ from guieval.actions import Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.parsing import is_place, stated_place
+from guieval.models.parsing import is_place, stated_place
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools

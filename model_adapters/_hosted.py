@@ -24,8 +24,8 @@ from guieval.errors import ParseError
 from guieval.frames import Frame, OriginalPixels, Size
 from guieval.history import HistoryEntry
 from guieval.models import END_TURN, LOOKS, ABCModel, ImageRef, ModelConfig, ModelInput, Options, ParsedResponse, chat
+from guieval.models.parsing import call_tables as calls
 from guieval.models.prompts import step_instruction
-from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 Environment: TypeAlias = Literal["mobile", "browser", "desktop"]

@@ -14,7 +14,7 @@ from guieval.actions import BUTTONS, Action, ActionSpace, Answer, Stop, executab
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry, describe
 from guieval.models import ABCModel, Message, ParsedResponse, Part
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools

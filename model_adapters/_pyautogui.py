@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.models import ABCModel
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 _MODULES = ("pyautogui", "computer", "time")

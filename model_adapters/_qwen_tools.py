@@ -17,8 +17,8 @@ from guieval.errors import ParseError
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ParsedResponse, fill, own_response, step_instruction
-from guieval.parsing import call_tables as calls
-from guieval.parsing import clicked, first_round, function_calls, function_text, json_value, split_reasoning, tagged
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing import clicked, first_round, function_calls, function_text, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel
 
 TOOL = "mobile_use"
@@ -168,7 +168,7 @@ _MEANT = re.compile(r"[({\[=:]|\d")  # tags around words alone are talked about
 def split_reply(text: str, tag: str = "tool_call") -> Reply:
     """Take a reply apart; the first call of the first round counts. Raises :class:`ParseError` when no JSON can be read.
 
-    Tolerated beyond :func:`guieval.parsing.json_value`: no tags around the call (then it has to begin a line, or follow a
+    Looser than :func:`guieval.models.parsing.json_value`: no tags around the call (then it has to begin a line, or follow a
     colon or a fence), or no closing one; ``tag`` is what the family calls them. The thought is the reasoning block if there
     is one, else the ``Thought:`` sentence; the conclusion is ``<conclusion>`` or the ``Action:`` sentence without its quotes.
     """

@@ -19,8 +19,8 @@ from guieval.actions import Action, LongPress, Point, Scroll, Type, Wait, scroll
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import HELPFUL, ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, own_response
-from guieval.parsing import ScrollWords, call_text, first_call, is_place, split_reasoning
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import ScrollWords, call_text, first_call, is_place, split_reasoning
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 _START, _END = ("start_box", "point", "start_point"), ("end_box", "end_point")
@@ -92,7 +92,7 @@ class UITarsModel(ABCModel):
         """Read ``Thought: ..\\nAction: call``.
 
         As in the authors' parser the last ``Action:`` counts (at the start of a line, if there is one), and of several calls
-        after it the first. Tolerated beyond :func:`guieval.parsing.first_call`: ``Action：``; no ``Action:`` at all (a
+        after it the first. Looser than :func:`guieval.models.parsing.first_call`: ``Action：``; no ``Action:`` at all (a
         continued turn), if the call begins a line; a thought labelled ``Reason:``, ``Reflection:`` or ``Action_Summary:``, or
         in tags; ``point`` for ``start_box``; ``text`` for ``content``. A grounding query may be answered by a coordinate alone,
         which is a click (its prompt asks for one); with the computer prompt a drag is a mouse drag, which the unified space has

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.history import describe
-from guieval.parsing import CallExpression, first_call
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import CallExpression, first_call
+from guieval.models.parsing import call_tables as calls
 
 from . import _ui_tars as tars
 from ._hosted import keys_pressed

@@ -21,9 +21,9 @@ from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, Message, ModelInput, Options, ParsedResponse, chat
+from guieval.models.parsing import MAX_REPAIR, json_value, split_reasoning
+from guieval.models.parsing.call_tables import BUTTON_NAMES, Arguments, amount
 from guieval.models.prompts import main_instruction, own_response
-from guieval.parsing import MAX_REPAIR, json_value, split_reasoning
-from guieval.parsing.call_tables import BUTTON_NAMES, Arguments, amount
 from guieval.steps import StepTaskModel, whole_text
 
 IMAGE = "(<image>./</image>)"
@@ -147,7 +147,7 @@ _NARROW = str.maketrans(_WIDE_MARKS, ",:{}[]()")
 def read_object(text: str) -> Any:
     """The first JSON value of a reply. Raises :class:`ParseError` when there is none.
 
-    Tolerated beyond :func:`guieval.parsing.json_value`: a turn that was begun for the model (``POINT":[1,2]}``), full-width
+    Looser than :func:`guieval.models.parsing.json_value`: a turn that was begun for the model (``POINT":[1,2]}``), full-width
     punctuation outside quotes, quotes inside the thought that are not escaped.
     """
     continued = _CONTINUED.match(text)

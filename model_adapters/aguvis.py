@@ -21,8 +21,8 @@ from guieval.errors import ParseError
 from guieval.frames import RELATIVE
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
-from guieval.parsing import call_tables as calls
-from guieval.parsing import first_call
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing import first_call
 from guieval.steps import StepTaskModel
 
 ALL = "<|recipient|>all\n"

@@ -16,7 +16,7 @@ from pydantic import Field
 from guieval.actions import OPPOSITE, Action, Click, Scroll, wheel_distance
 from guieval.errors import ParseError
 from guieval.frames import Size
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 
 from ._hosted import ADDED_CALLS, SIDES, ComputerOptions, ComputerUse, Environment, drag, keys_pressed, scroll_by
 

@@ -22,8 +22,8 @@ from guieval.actions import Action, ActionSpace, Point, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, describe
 from guieval.models import ABCModel, DisputedScale, Message, ModelInput, ParsedResponse, main_instruction, own_response
-from guieval.parsing import CallExpression, first_call, quoted, split_reasoning
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import CallExpression, first_call, quoted, split_reasoning
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 _SCREEN = json.dumps({"current_app": "System Home"})
@@ -141,5 +141,5 @@ _PLACES = frozenset({"element", "start", "end"})
 
 
 def _quoted(text: str) -> str:
-    """Text in double quotes, escaped so that :func:`guieval.parsing.first_call` reads it back."""
+    """Text in double quotes, escaped so that :func:`guieval.models.parsing.first_call` reads it back."""
     return '"' + quoted(text)[1:-1].replace("\\'", "'") + '"'

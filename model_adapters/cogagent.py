@@ -24,8 +24,8 @@ from guieval.errors import IncompleteAction
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelInput, Options, ParsedResponse, chat, main_instruction, own_response
-from guieval.parsing import ScrollWords, first_call, quoted, stated_place
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import ScrollWords, first_call, quoted, stated_place
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 _STEPS = 5

@@ -21,7 +21,7 @@ from pydantic import Field
 from guieval.actions import Wait
 from guieval.history import HistoryEntry
 from guieval.models import DisputedScale, ImageLimits, Message, ModelInput, main_instruction
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop

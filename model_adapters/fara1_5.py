@@ -19,7 +19,7 @@ from guieval.actions import Action, Answer, Scroll, Stop, Unsupported, Wait
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry, describe
 from guieval.models import ModelInput
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop

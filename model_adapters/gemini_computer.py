@@ -17,7 +17,7 @@ from pydantic import Field
 from guieval.actions import OPPOSITE, Action, Button, Press, Scroll, Type, Wait
 from guieval.frames import PER_1000, Size
 from guieval.models import LOOKS
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 
 from ._hosted import ADDED_CALLS, SIDES, ComputerOptions, ComputerUse, Environment, drag, keys_pressed, scroll_by
 

@@ -19,7 +19,7 @@ from pydantic import Field
 from guieval.actions import BUTTONS, Action, ActionSpace
 from guieval.history import HistoryEntry
 from guieval.models import PATCH, ImageLimits, Message, ModelInput, chat, fill, main_instruction
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools

@@ -21,10 +21,10 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat
+from guieval.models.parsing import ScrollWords, first_round, first_thought, json_value, named_object, place, split_reasoning
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing.capital_calls import capital_call
 from guieval.models.prompts import main_instruction, own_response
-from guieval.parsing import ScrollWords, first_round, first_thought, json_value, named_object, place, split_reasoning
-from guieval.parsing import call_tables as calls
-from guieval.parsing.capital_calls import capital_call
 from guieval.steps import StepTaskModel
 
 NO_TEXT = "no input text"
@@ -174,7 +174,7 @@ def _parts(text: str) -> tuple[str | None, str]:
 def _item(answer: str) -> dict[str, Any]:
     """The first action of an answer.
 
-    Tolerated beyond :func:`guieval.parsing.json_value`: the prompt's ``enum['click']`` copied with one word in it, and quotes
+    Looser than :func:`guieval.models.parsing.json_value`: the prompt's ``enum['click']`` copied with one word in it, and quotes
     in the input text that are not escaped.
     """
     try:

@@ -9,7 +9,7 @@ is not done here. How the model is asked for other actions than a click is not p
 from __future__ import annotations
 
 from guieval.errors import ParseError
-from guieval.parsing import json_value
+from guieval.models.parsing import json_value
 
 from ._grounder import Grounder
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
-from guieval.parsing import json_value, split_reasoning
+from guieval.models.parsing import json_value, split_reasoning
 
 from ._grounder import Grounder
 

@@ -20,8 +20,8 @@ from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.parsing import ScrollWords, first_round, json_value, split_reasoning
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import ScrollWords, first_round, json_value, split_reasoning
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from .holo2 import Holo2

@@ -15,7 +15,7 @@ from guieval.actions import BUTTONS, Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import HELPFUL, PATCH, ImageLimits, ModelInput, ParsedResponse, chat
-from guieval.parsing import first_round, json_value, split_reasoning, tagged
+from guieval.models.parsing import first_round, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools

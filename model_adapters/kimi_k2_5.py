@@ -22,8 +22,8 @@ from guieval.errors import ParseError
 from guieval.frames import RELATIVE, Size
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, Message, ModelInput, Options, ParsedResponse, main_instruction
-from guieval.parsing import call_tables as calls
-from guieval.parsing import split_reasoning
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing import split_reasoning
 from guieval.steps import StepTaskModel
 
 from . import _pyautogui as code

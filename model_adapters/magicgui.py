@@ -21,8 +21,8 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.parsing import call_tables as calls
-from guieval.parsing import clicked, decoded, is_place, numbers, place, split_reasoning
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing import clicked, decoded, is_place, numbers, place, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
 Prompt: TypeAlias = Literal["androidcontrol", "magicrich", "readme"]

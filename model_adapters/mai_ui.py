@@ -23,9 +23,9 @@ from guieval.actions import Action, ActionSpace, Button, Click, Press, StopStatu
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
 from guieval.models import SCALES, DisputedScale, ImageLimits, Message, ModelInput, ParsedResponse, chat
+from guieval.models.parsing import ScrollWords, json_value, tagged
+from guieval.models.parsing import call_tables as calls
 from guieval.models.prompts import main_instruction
-from guieval.parsing import ScrollWords, json_value, tagged
-from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools

@@ -21,8 +21,8 @@ from guieval.errors import ParseError
 from guieval.frames import PIXELS, Frame, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import HELPFUL, PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
-from guieval.parsing import ScrollWords, closed_thought, first_round, json_value, named_object
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import ScrollWords, closed_thought, first_round, json_value, named_object
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from ._qwen_tools import named_place

@@ -22,8 +22,8 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelInput, Options, ParsedResponse, chat, fill, main_instruction, own_response
-from guieval.parsing import call_tables as calls
-from guieval.parsing import stated_place
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing import stated_place
 from guieval.steps import StepTaskModel
 
 _DONE = "task complete"

@@ -15,7 +15,7 @@ from pydantic import Field
 from guieval.actions import Action, Click, Point, RightClick, Scroll, Wait, path_direction
 from guieval.errors import ParseError
 from guieval.frames import Size
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 
 from ._hosted import ADDED_CALLS, ComputerOptions, ComputerUse, Environment, drag, keys_pressed, scroll_by
 

@@ -24,8 +24,8 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, RELATIVE, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, chat
-from guieval.parsing import call_tables as calls
-from guieval.parsing import first_call, json_value, split_reasoning
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing import first_call, json_value, split_reasoning
 from guieval.steps import StepTaskModel
 
 from ._hosted import BUTTON_NAMES, STATUSES, HostedModel, ImageSize, functions

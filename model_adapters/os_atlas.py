@@ -21,9 +21,9 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, Part, chat
+from guieval.models.parsing import ScrollWords, stated_place
+from guieval.models.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
 from guieval.models.prompts import fill, main_instruction, step_instruction
-from guieval.parsing import ScrollWords, stated_place
-from guieval.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
 from guieval.steps import StepTaskModel
 
 

@@ -25,8 +25,8 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, PIXELS, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction, step_instruction
-from guieval.parsing import ScrollWords, json_value, named_object
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import ScrollWords, json_value, named_object
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 _STATUSES: dict[str, StopStatus] = {"successful": "finish", "complete": "finish", "infeasible": "impossible"}

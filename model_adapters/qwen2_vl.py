@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.models import ModelConfig
-from guieval.parsing import stated_place
+from guieval.models.parsing import stated_place
 
 from ._grounder import Grounder
 

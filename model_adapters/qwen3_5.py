@@ -27,7 +27,7 @@ from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace, Wait
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, Message, ModelConfig, ModelInput, chat, main_instruction
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop

@@ -24,8 +24,8 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import SCALES, DisputedScale, Message, ModelConfig, ModelInput, ParsedResponse, main_instruction
-from guieval.parsing import call_tables as calls
-from guieval.parsing import first_round, split_reasoning
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing import first_round, split_reasoning
 from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop

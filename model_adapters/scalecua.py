@@ -25,8 +25,8 @@ from guieval.actions import Action, ActionSpace, Scroll, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.parsing import call_tables as calls
-from guieval.parsing import call_text, first_call, first_round, split_reasoning, tagged
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing import call_text, first_call, first_round, split_reasoning, tagged
 from guieval.steps import StepTaskModel
 
 from . import _pyautogui as code

@@ -23,8 +23,8 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, Normalised, Size
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, chat, main_instruction
-from guieval.parsing import MAX_REPAIR, clicked, json_value, numbers, tagged
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import MAX_REPAIR, clicked, json_value, numbers, tagged
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 HUNDREDTHS = Normalised(1.0, digits=2)

@@ -20,7 +20,7 @@ from pydantic import Field
 from guieval.actions import Action
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, Message, ModelInput, ParsedResponse, main_instruction
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from .ui_tars_2 import CALLS, UITars2, UITars2Options

@@ -19,8 +19,8 @@ from guieval.errors import ParseError
 from guieval.frames import RELATIVE
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.parsing import ScrollWords, is_place, json_value
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import ScrollWords, is_place, json_value
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop

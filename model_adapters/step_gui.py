@@ -17,8 +17,8 @@ from guieval.actions import Action, ActionSpace, Point, Stop
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, describe
 from guieval.models import ABCModel, DisputedScale, ModelInput, ParsedResponse, chat, main_instruction, own_response
-from guieval.parsing import call_tables as calls
-from guieval.parsing import split_reasoning
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing import split_reasoning
 from guieval.steps import StepTaskModel
 
 _NO_PAST = "暂无历史操作"

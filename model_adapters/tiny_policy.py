@@ -18,7 +18,7 @@ from guieval.errors import ParseError
 from guieval.frames import PER_999
 from guieval.history import HistoryEntry, describe
 from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 CALLS = calls.CallTable(

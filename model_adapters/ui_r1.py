@@ -24,9 +24,9 @@ from guieval.actions import Action, ActionSpace, Box, Click, Open, Point, Scroll
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing import json_value, named_object, split_reasoning, tagged
 from guieval.models.prompts import fill, main_instruction
-from guieval.parsing import call_tables as calls
-from guieval.parsing import json_value, named_object, split_reasoning, tagged
 from guieval.steps import StepTaskModel
 
 

@@ -24,8 +24,16 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
-from guieval.parsing import CallExpression, ScrollWords, first_round, function_calls, function_text, split_reasoning, tagged
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import (
+    CallExpression,
+    ScrollWords,
+    first_round,
+    function_calls,
+    function_text,
+    split_reasoning,
+    tagged,
+)
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars

@@ -26,9 +26,18 @@ from guieval.errors import ParseError
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
 from guieval.models import SCALES, ABCModel, ImageLimits, Message, ModelConfig, ModelInput, ParsedResponse, chat
+from guieval.models.parsing import (
+    CallExpression,
+    ScrollWords,
+    first_round,
+    is_place,
+    numbers,
+    split_reasoning,
+    stated_place,
+    tagged,
+)
+from guieval.models.parsing import call_tables as calls
 from guieval.models.prompts import main_instruction, own_response
-from guieval.parsing import CallExpression, ScrollWords, first_round, is_place, numbers, split_reasoning, stated_place, tagged
-from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from ._venus_calls import MOST, SURFACES, calls_in

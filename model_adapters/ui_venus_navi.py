@@ -24,9 +24,9 @@ from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import Frame, ResizedPixels
 from guieval.history import HistoryEntry, describe
 from guieval.models import PATCH, QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat
+from guieval.models.parsing import CallExpression, ScrollWords, first_call, first_thought, json_value, split_reasoning, tagged
+from guieval.models.parsing import call_tables as calls
 from guieval.models.prompts import HELPFUL, fill, main_instruction, own_response
-from guieval.parsing import CallExpression, ScrollWords, first_call, first_thought, json_value, split_reasoning, tagged
-from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -192,7 +192,7 @@ class _Turn(NamedTuple):
 def _read_turn(text: str) -> _Turn:
     """Take a reply apart; the first action after the reasoning counts, and what follows is not looked at.
 
-    Tolerated beyond :func:`guieval.parsing.first_call`: tags that are not closed; no ``<action>`` tag, if the call begins a
+    Looser than :func:`guieval.models.parsing.first_call`: tags that are not closed; no ``<action>`` tag, if the call begins a
     line (a continued turn, or a reply without any tags); a call without arguments written without brackets (``Wait``); the last
     bracket missing after a box, or the second quote around a text.
     """

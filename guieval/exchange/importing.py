@@ -34,6 +34,7 @@ from guieval.exchange.osworld import is_osworld, osworld_tasks, write_trajectori
 from guieval.exchange.predictions import FORMATS, Predictions, detect_format, get_format, read_predictions
 from guieval.exchange.predictions.predicted import Predicted, PredictedTask
 from guieval.exchange.webarena_verified.judge import PACKAGE, WebArenaJudge, outcome_of, version_of
+from guieval.given import AnyPath, OneOrMore, every, one_path
 from guieval.history.modes import MODES
 from guieval.journal import SCHEMA, Journal, plan_rows, refuse_nested
 from guieval.journal.run_files import RecordedImport
@@ -44,7 +45,6 @@ from guieval.registry import benchmarks, load_benchmark, reading_model
 from guieval.running.kinds import RunKind, kind_of_mode
 from guieval.running.resume.identity import digest
 from guieval.scoring.score import evaluate_run, store_summary
-from guieval.settings.given import AnyPath, OneOrMore, every, one_path
 from guieval.steps import (
     EpisodeKey,
     Plan,

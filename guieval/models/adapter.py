@@ -23,10 +23,10 @@ from guieval.frames import PER_999, PER_1000, Frame, ResizedPixels, smart_resize
 from guieval.history import HistoryEntry, describe
 from guieval.models.config import ModelConfig
 from guieval.models.messages import Engine, ImageRef, Message, ModelInput, Part, Request, begun
+from guieval.models.parsing import CallTable, ScrollWords, clicked
 from guieval.models.prompts import fill, load_template
 from guieval.models.response import Response
 from guieval.models.screen_texts import with_screen_texts
-from guieval.parsing import CallTable, ScrollWords, clicked
 from guieval.steps import StepTaskModel
 
 PATCH = 28

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from guieval.errors import UsageError
+from guieval.given import AnyPath, OneOrMore, Paths, every, every_path, one_path
 from guieval.journal.run_folders import paired, rivals, several_runs
 from guieval.metrics.registry import use_metrics
 from guieval.reports.comparison import Comparison, compare_all, write_flips
@@ -20,7 +21,6 @@ from guieval.reports.score_tables import names_of
 from guieval.reports.tables.records import apart, check_ending, writable
 from guieval.reports.tables.writers import Format, format_named
 from guieval.running.costs import read_prices
-from guieval.settings.given import AnyPath, OneOrMore, Paths, every, every_path, one_path
 
 
 def compare(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from guieval.errors import UsageError
+from guieval.given import AnyPath, OneOrMore, every, one_path
 from guieval.journal import RunFolder, has_records, is_run
 from guieval.journal.repeats import Repeats, grouped
 from guieval.metrics.paired import holm
@@ -22,7 +23,6 @@ from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaig
 from guieval.running.execute import Result, resolve_jobs
 from guieval.running.keywords import RunSettings
 from guieval.scoring.score import summary_of_run
-from guieval.settings.given import AnyPath, OneOrMore, every, one_path
 from guieval.wings import offered
 
 

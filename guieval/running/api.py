@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from guieval.errors import UsageError
+from guieval.given import AnyPath, every, one_path
 from guieval.journal import new_directory, refuse_nested
 from guieval.metrics.of_run import Metrics
 from guieval.running.config import run_file
@@ -27,7 +28,6 @@ from guieval.running.repeats import announce_greedy, further_repeats, repeats_of
 from guieval.running.resume.trust import resumed_runs
 from guieval.scoring.score import summary_of_runs
 from guieval.settings import Cluster, RunConfig
-from guieval.settings.given import AnyPath, every, one_path
 
 logging.getLogger("guieval").addHandler(logging.NullHandler())
 _T = TypeVar("_T")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from guieval.given import AnyPath
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import runs_over, several_runs
 from guieval.models.frame_audit import FrameReport, audit_records
 from guieval.scoring.recorded_run import recorded_model
-from guieval.settings.given import AnyPath
 
 
 @dataclass(frozen=True)

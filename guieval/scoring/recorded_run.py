@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from guieval.data.benchmark import EpisodeRef
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.data.overlays import Overlay, describe_overlay
 from guieval.data.sample_sets import StepLabel
 from guieval.data.selection import Choice, Selection, check_dataset, narrow, restrict
@@ -21,7 +21,7 @@ from guieval.journal.run_files import Manifest, RecordedSelection
 from guieval.models import ABCModel, ModelConfig
 from guieval.models.response import recorded_response
 from guieval.models.scored_response import read_response
-from guieval.registry import build_model
+from guieval.registry import build_model, load_benchmark
 from guieval.scoring.answered import Scorable
 from guieval.steps import EpisodeKey, Sample, StepKey, StepTaskModel
 
@@ -143,6 +143,12 @@ def _part(directory: Path, planned: Planned, choice: Choice, labels: _RecordedLa
     part = restrict(narrow(refs, choice, labels.labels, run, plan=planned.plan), planned.plan, run)
     title = part.title if choice.sample_set is not None or not whole.title else f"{part.title} of {whole.title}"
     return replace(part, title=title, text=f"{part.text}, of a run over {whole.text}")
+
+
+def recorded_benchmark(manifest: Manifest, data: Path | None) -> ABCBenchmark:
+    """The benchmark of a run on its data folder, or on ``data``; :class:`UsageError` when it cannot be opened."""
+    config = manifest.config.data
+    return load_benchmark(config.bench, data or config.folder, **(config.bench_options or {}))
 
 
 def recorded_model(manifest: Manifest, adapter: str | None = None) -> ABCModel:

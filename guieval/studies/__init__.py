@@ -3,6 +3,7 @@
 _COMMANDS = ("rollout", "mix", "decisions", "consistency", "correlate", "power", "judge", "select", "fit-scaling", "thoughts")
 OFFERS = {
     "commands": {f"study {name}": f"guieval.studies.commands.{name.replace('-', '_')}" for name in _COMMANDS},
+    "plots": {"studies": "guieval.studies.plots.kinds:KINDS"},
     "pages": {
         "rollout": "guieval.studies.decisions.page:decisions_section",
         "step": "guieval.studies.decisions.page:decision_values",

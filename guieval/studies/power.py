@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from guieval.errors import UsageError
+from guieval.given import AnyPath
 from guieval.metrics.power import (
     CORRELATION,
     DISAGREEMENT,
@@ -22,7 +23,6 @@ from guieval.metrics.power import (
 )
 from guieval.reports.comparison import compare_runs
 from guieval.scoring.matrix import judge_run
-from guieval.settings.given import AnyPath
 
 Source: TypeAlias = Literal["given", "measured", "assumed"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from guieval.errors import UsageError
+from guieval.given import AnyPath, one_path
 from guieval.journal import new_directory, refuse_nested
 from guieval.journal.run_folders import is_rollout, rollouts_below
 from guieval.registry import load_benchmark
@@ -18,7 +19,6 @@ from guieval.running.keywords import RunSettings
 from guieval.running.kinds import kind_of
 from guieval.running.resume.trust import resumed
 from guieval.settings import RunConfig
-from guieval.settings.given import AnyPath, one_path
 from guieval.studies.decisions.subset import get_subset
 from guieval.studies.rollouts import PAPER_SAMPLES, Round, plan_rounds, read_rollout, write_rollout
 

@@ -21,9 +21,9 @@ from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, RELATIVE, Frame
 from guieval.models import ABCModel
-from guieval.parsing import function_text
-from guieval.parsing.call_tables import CallTable, ScrollWords
-from guieval.parsing.capital_calls import CALLS as CAPITAL
+from guieval.models.parsing import function_text
+from guieval.models.parsing.call_tables import CallTable, ScrollWords
+from guieval.models.parsing.capital_calls import CALLS as CAPITAL
 from guieval.steps import Setting, StepTaskModel
 
 from .damages import DAMAGES, THOROUGH

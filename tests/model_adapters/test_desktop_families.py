@@ -15,7 +15,7 @@ from guieval.errors import UsageError
 from guieval.frames import RELATIVE, ResizedPixels
 from guieval.history import reference_entry
 from guieval.models import ABCModel, Message
-from guieval.parsing import function_text
+from guieval.models.parsing import function_text
 from guieval.registry import adapter_class, load_model, model_config
 from tests.rows import every_row
 

@@ -12,7 +12,7 @@ from guieval import actions as act
 from guieval.errors import UsageError
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel
-from guieval.parsing import function_text
+from guieval.models.parsing import function_text
 from guieval.registry import load_model
 from tests.rows import every_row
 

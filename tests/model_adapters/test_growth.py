@@ -17,7 +17,7 @@ from guieval.actions import Click, Point
 from guieval.conformance import every_model, example_step
 from guieval.errors import ParseError
 from guieval.models import ABCModel, ModelConfig
-from guieval.parsing import first_call
+from guieval.models.parsing import first_call
 from guieval.registry import adapter_class, list_adapters
 from guieval.steps import StepTaskModel
 from perf.parsing import TARGET, long_replies

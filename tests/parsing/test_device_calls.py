@@ -6,7 +6,7 @@ from typing import Any
 
 from guieval.actions import Answer, DeviceAction, DoubleClick, Drag, Hotkey, Hover, Point, RightClick, Unsupported
 from guieval.frames import PER_1000
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import call_tables as calls
 from tests.rows import every_row
 
 TABLE = calls.CallTable(

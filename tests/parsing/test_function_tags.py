@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.errors import ParseError
-from guieval.parsing import function_calls, function_text
+from guieval.models.parsing import function_calls, function_text
 from tests.rows import every_row
 
 BLOCK = "<function=computer>\n<parameter=action>\ntype\n</parameter>\n<parameter=text>\na\n\nb\n</parameter>\n</function>"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
-from guieval.parsing import MAX_DEPTH, decoded, first_call, json_value, numbers, place, quoted, split_reasoning, tagged
+from guieval.models.parsing import MAX_DEPTH, decoded, first_call, json_value, numbers, place, quoted, split_reasoning, tagged
 from tests.rows import every_row
 
 JSON = st.recursive(

@@ -27,9 +27,9 @@ from guieval.reports.plots.breakdowns import bars, horizon
 from guieval.reports.plots.heat import Grid, contrast, heat, span
 from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, write
 from guieval.reports.plots.pareto import Spent, on_front, pareto
-from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
 from guieval.studies.correlation.coefficients import correlate
+from guieval.studies.plots.reliability import Panel, reliability
 from tests.metrics.made_columns import PROTOCOL, made_columns
 
 

@@ -11,7 +11,7 @@ import pytest
 from guieval.actions import Box, Boxes, Click, Open, Point, Type
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.parsing.call_tables import BACK
+from guieval.models.parsing.call_tables import BACK
 from guieval.registry import build_model, load_model, model_config
 from guieval.rewards import REWARDS, HasThought, ResponseScorer, Tags, get_reward, open_scorer
 from guieval.rewards.response import predicted_box

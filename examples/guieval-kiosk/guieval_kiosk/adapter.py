@@ -6,8 +6,8 @@ from guieval import ABCModel, Action, ActionSpace, HistoryEntry, ModelInput, Par
 from guieval import StepTaskModel as Step
 from guieval.frames import PIXELS
 from guieval.models import chat, fill
-from guieval.parsing import CallTable, call_text, first_call
-from guieval.parsing.call_tables import FINISH, XY, tap
+from guieval.models.parsing import CallTable, call_text, first_call
+from guieval.models.parsing.call_tables import FINISH, XY, tap
 
 PROMPT = """You stand in front of a ticket machine. Task: {instruction}
 So far: {history}

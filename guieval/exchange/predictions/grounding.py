@@ -27,7 +27,7 @@ from guieval.errors import DataError, ParseError, UsageError, nearest
 from guieval.exchange.predictions.predicted import SCREEN, Format, Predicted, ReadRow, Rows
 from guieval.exchange.predictions.rows import PredictionRow
 from guieval.frames import PIXELS, RELATIVE, Frame, Size
-from guieval.parsing import clicked
+from guieval.models.parsing import clicked
 from guieval.steps import StepKey, StepTaskModel
 
 BENCHMARK = "screenspot-pro"

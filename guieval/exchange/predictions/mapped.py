@@ -20,8 +20,8 @@ from guieval.exchange.predictions.predicted import Format, ReadRow, Rows
 from guieval.exchange.predictions.rows import PredictionRow
 from guieval.frames import PER_999, PER_1000, PIXELS, RELATIVE, Frame, Size
 from guieval.journal.run_files import IMPORTED
-from guieval.parsing import clicked
-from guieval.parsing.points import is_numbers, numbers
+from guieval.models.parsing import clicked
+from guieval.models.parsing.points import is_numbers, numbers
 from guieval.steps import StepTaskModel
 
 FIELDS: Mapping[str, str] = {

@@ -1,6 +1,6 @@
 """Files of OS-Atlas's action calls: ``CLICK <point>[[x,y]]</point>``, ``TYPE [text]``, ``SCROLL [UP]``, ``PRESS_BACK``, ...
 
-The table of calls is :mod:`guieval.parsing.capital_calls`; places are in thousandths of the screen. Only whole calls in the
+Its calls are in :mod:`guieval.models.parsing.capital_calls`; places are in thousandths of the screen. Only whole calls in the
 format's own words are read, as files of results and labels hold them; prose around a call is the model adapter's to read. The
 screen's size is in neither file; 1080x2400 is assumed and marked ``screen_size_from: assumed``. An episode is as long as the
 last of its steps in the file.
@@ -42,9 +42,9 @@ from guieval.exchange.predictions.predicted import (
 )
 from guieval.exchange.predictions.rows import PredictionRow
 from guieval.frames import PER_1000
-from guieval.parsing import CallTable, ScrollWords
-from guieval.parsing.call_tables import Form
-from guieval.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN
+from guieval.models.parsing import CallTable, ScrollWords
+from guieval.models.parsing.call_tables import Form
+from guieval.models.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN
 from guieval.steps import StepTaskModel, whole_text
 
 _CALLS = CallTable(CALLS, OPEN_APP=Form(Open, lambda call: Open(app=call.text("text"))))

@@ -32,8 +32,8 @@ from guieval.exchange.predictions.grounding import RowLayout
 from guieval.exchange.predictions.predicted import Format, ReadRow, Rows
 from guieval.exchange.predictions.rows import PredictionRow
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Size
-from guieval.parsing import clicked
-from guieval.parsing.points import place, stated_place
+from guieval.models.parsing import clicked
+from guieval.models.parsing.points import place, stated_place
 from guieval.steps import StepTaskModel
 
 _NUMBER = r"(-?\d+(?:\.\d+)?)"

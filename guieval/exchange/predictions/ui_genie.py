@@ -23,8 +23,8 @@ from guieval.exchange.predictions.predicted import NO_BOXES, SCREEN, Format, Pre
 from guieval.exchange.predictions.rows import PredictionRow
 from guieval.exchange.predictions.ui_genie_files import RIGHT, UNREADABLE, WRONG, place_of
 from guieval.frames import ResizedPixels, Size
-from guieval.parsing import CallTable
-from guieval.parsing import call_tables as calls
+from guieval.models.parsing import CallTable
+from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 BENCHMARK = "androidcontrol"

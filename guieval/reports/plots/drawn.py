@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from guieval.errors import UsageError
 from guieval.reports.plots.paper import Width
 
 if TYPE_CHECKING:
@@ -42,3 +43,27 @@ class PlotOptions(NamedTuple):
     pool: bool = False
     kappa: Sequence[float] = ()
     gap: Sequence[float] = ()
+
+
+class PlotKind(NamedTuple):
+    """A kind of picture: what it shows, what it is drawn of (empty: no directories), the options it takes, and how."""
+
+    what: str
+    of: str
+    takes: str
+    draw: Callable[[PlotOptions], Drawn]
+
+    def check(self, given: PlotOptions, kinds: Mapping[str, PlotKind]) -> None:
+        """Raise :class:`UsageError` for an option that is for other kinds, and for directories missing or not needed."""
+        for option, value in given._asdict().items():
+            fitting = [name for name, kind in kinds.items() if option in kind.takes.split()]
+            if value and fitting and given.kind not in fitting:
+                raise UsageError(f"--{option.replace('_', '-')} is for {', '.join(fitting)}, not for {given.kind}")
+        if self.of and not given.runs:
+            raise UsageError(f"{given.kind} is drawn of {self.of}")
+        if given.runs and not self.of:
+            raise UsageError(f"{given.kind} is drawn without runs, and {str(given.runs[0])!r} was given")
+
+
+RUNS = "runs: name at least one run directory"
+"""What most kinds of picture are drawn of."""

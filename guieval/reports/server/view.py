@@ -7,11 +7,11 @@ from pathlib import Path
 from threading import Thread
 
 from guieval.errors import UsageError
+from guieval.given import AnyPath, Paths, every_path, one_path
 from guieval.metrics.registry import use_metrics
 from guieval.reports.server.app import ViewerApp
 from guieval.reports.server.library import Library
 from guieval.reports.server.serving import address, has_screen, listen, serve, tunnel
-from guieval.settings.given import AnyPath, Paths, every_path, one_path
 
 
 def view(

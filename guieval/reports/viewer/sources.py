@@ -14,9 +14,8 @@ from guieval.errors import DataError, UsageError
 from guieval.history import recalled
 from guieval.journal.run_files import IMPORTED, Manifest
 from guieval.models.written_prompts import shown
-from guieval.registry import load_benchmark
 from guieval.reports.viewer.reading import Prompter
-from guieval.scoring.recorded_run import recorded_model
+from guieval.scoring.recorded_run import recorded_benchmark, recorded_model
 from guieval.steps import EpisodeKey, StepRecord, StepTaskModel
 
 
@@ -26,7 +25,7 @@ def open_data(manifest: Manifest, data: Path | None) -> tuple[ABCBenchmark | Non
     if manifest.imported is not None and config.data.bench == IMPORTED and data is None:
         return None, "there are no screenshots: the imported file has none; --data names a folder of them"
     try:
-        return load_benchmark(config.data.bench, data or config.data.folder, **(config.data.bench_options or {})), ""
+        return recorded_benchmark(manifest, data), ""
     except UsageError as error:
         if data is not None:
             raise

@@ -17,7 +17,6 @@ from guieval.journal import RunFolder
 from guieval.journal.caveats import mark, notes
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, open_folder, pooled_parts, rounds_of, runs_over, several_runs
-from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.tables.records import writable
 from guieval.reports.tables.table import Table
@@ -25,6 +24,7 @@ from guieval.steps import StepKey
 from guieval.studies.decisions.clustering import ClusterSettings
 from guieval.studies.decisions.executions import gaps, read_executions
 from guieval.studies.decisions.measures import PUBLISHED, DecisionColumns, Thresholds, check_several, measure
+from guieval.studies.decisions.plots import diversities, level_shifts, pass_curves, trade_offs
 from guieval.studies.decisions.points import METRICS
 from guieval.studies.decisions.seeds import progress_by_seed
 from guieval.studies.decisions.sensitivity import sensitivity

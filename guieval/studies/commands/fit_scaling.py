@@ -13,8 +13,8 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.errors import UsageError
 from guieval.reports.plots.paper import check_file, write
-from guieval.reports.plots.scaling import scaling
 from guieval.reports.tables.table import Table, columns
+from guieval.studies.plots.scaling import scaling
 from guieval.studies.scaling import ScalingFit, ScalingSeries
 from guieval.studies.scaling import fit_scaling as fit
 from guieval.studies.trained import read_scaling_series

@@ -11,17 +11,16 @@ from typing import Any, NamedTuple, Unpack
 from pydantic import ValidationError
 
 from guieval.errors import UsageError, first_problem, known_name
+from guieval.given import AnyPath, one_path
 from guieval.history.mixing import Pick, Shape, Span
 from guieval.journal import SWEEP, new_directory, refuse_nested, write_atomically
 from guieval.reports.plots.paper import WIDTHS, Width, check_file, write
-from guieval.reports.plots.scaling import mixing
 from guieval.running.api import begun_with, display_of, plain, worked
 from guieval.running.config import run_file
 from guieval.running.defaults import new_config
 from guieval.running.keywords import RunSettings
 from guieval.running.resume.trust import resumed
 from guieval.settings import RunConfig
-from guieval.settings.given import AnyPath, one_path
 from guieval.studies.mix_sweep.running import OpenSweep
 from guieval.studies.mix_sweep.sweep import (
     MixOutcome,
@@ -36,6 +35,7 @@ from guieval.studies.mix_sweep.sweep import (
     read_sweep,
     sweeps_below,
 )
+from guieval.studies.plots.scaling import mixing
 from guieval.studies.rollout import drawn_as as drawn
 
 TABLE = "mixing.csv"

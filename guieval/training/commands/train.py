@@ -110,7 +110,7 @@ def _draw(folder: Path) -> None:
         )
         return
     from guieval.reports.plots.paper import write
-    from guieval.reports.plots.training import training
+    from guieval.studies.plots.training import training
     from guieval.studies.training_curves import training_curves
 
     try:

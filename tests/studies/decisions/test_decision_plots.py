@@ -10,9 +10,9 @@ from matplotlib.patches import StepPatch
 
 from guieval.actions import Stop, Wait
 from guieval.errors import UsageError
-from guieval.reports.plots.decisions import BIN, diversities, level_shifts, pass_curves, trade_offs
 from guieval.studies.decisions.clustering import RADIUS, ClusterSettings, decide
 from guieval.studies.decisions.measures import DecisionColumns, measure
+from guieval.studies.decisions.plots import BIN, diversities, level_shifts, pass_curves, trade_offs
 from guieval.studies.decisions.reachability import reachability
 from guieval.studies.decisions.shifts import shift
 from tests.studies.decisions.scripted_executions import executions, scattered, task

@@ -16,10 +16,10 @@ from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture
 from guieval.journal import METRICS, RunFolder
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
-from guieval.reports.plots.scaling import mixing
 from guieval.steps import Sample, StepKey, StepOutcome, StepRecord
 from guieval.studies.mix_sweep import sweep
 from guieval.studies.mix_sweep.sweep import OUTCOMES, MixOutcome, append_outcome, by_regime, read_outcome, read_outcomes
+from guieval.studies.plots.scaling import mixing
 from tests.command_line import CommandLine
 from tests.made_runs import key, step, write_run
 from tests.scripted import CLICK

@@ -4,12 +4,12 @@ Only notation is tolerated (a fence, a missing bracket, an unescaped quote); wha
 is ever evaluated as code. Every function raises :class:`guieval.errors.ParseError`, and nothing else, for what it cannot read.
 """
 
-from guieval.parsing.call_tables import CallTable, ScrollWords
-from guieval.parsing.calls import CallExpression, call_text, first_call, quoted
-from guieval.parsing.function_tags import function_calls, function_text
-from guieval.parsing.json_values import MAX_DEPTH, MAX_REPAIR, json_value, named_object
-from guieval.parsing.points import clicked, decoded, is_place, numbers, place, stated_place
-from guieval.parsing.tags import closed_thought, first_round, first_thought, split_reasoning, tagged
+from guieval.models.parsing.call_tables import CallTable, ScrollWords
+from guieval.models.parsing.calls import CallExpression, call_text, first_call, quoted
+from guieval.models.parsing.function_tags import function_calls, function_text
+from guieval.models.parsing.json_values import MAX_DEPTH, MAX_REPAIR, json_value, named_object
+from guieval.models.parsing.points import clicked, decoded, is_place, numbers, place, stated_place
+from guieval.models.parsing.tags import closed_thought, first_round, first_thought, split_reasoning, tagged
 
 __all__ = [
     "MAX_DEPTH",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from guieval.errors import ParseError
-from guieval.parsing.calls import MAX_ARGUMENTS, MAX_CALLS, CallExpression
+from guieval.models.parsing.calls import MAX_ARGUMENTS, MAX_CALLS, CallExpression
 
 _WORD = r"\s{0,9}([A-Za-z_]\w{0,40})\s{0,9}>"
 _FUNCTION = re.compile(rf"<function={_WORD}(?!\s{{0,9}}<function=)")

@@ -42,7 +42,7 @@ _PIXELS = 900
 """The longer side of a screen in the file."""
 
 
-class Model(NamedTuple):
+class ModelDecisions(NamedTuple):
     """What a model decided at a step."""
 
     name: str
@@ -100,7 +100,7 @@ def reachabilities(options: PlotOptions) -> Drawn:
     return Drawn(figure, shows, [{"run": model.name, **_rows(model, each)} for model, each in zip(models, found, strict=True)])
 
 
-def _models(options: PlotOptions) -> tuple[list[Model], Image | None]:
+def _models(options: PlotOptions) -> tuple[list[ModelDecisions], Image | None]:
     """The decisions of each run at the step that ``task`` names, or where the first clicks are most divided, and its screen."""
     instead = "decisions are of recorded steps"
     places = runs_over("steps", several_runs(options.runs, rollouts=True), instead)
@@ -117,7 +117,7 @@ def _models(options: PlotOptions) -> tuple[list[Model], Image | None]:
     decided = {key: [decide(each[key]) for each in read] for key in common}
     key = max(common, key=lambda one: sum(_divided(each) for each in decided[one]))
     names = options.label or [f"{place.parent.name}/{place.name}" if _twice(place, places) else place.name for place in places]
-    models = [Model(name, each[key], of) for name, each, of in zip(names, read, decided[key], strict=True)]
+    models = [ModelDecisions(name, each[key], of) for name, each, of in zip(names, read, decided[key], strict=True)]
     return models, _screen(places[0], models[0])
 
 
@@ -148,7 +148,7 @@ def _twice(place: Path, places: Sequence[Path]) -> bool:
     return [each.name for each in places].count(place.name) > 1
 
 
-def _screen(place: Path, model: Model) -> Image | None:
+def _screen(place: Path, model: ModelDecisions) -> Image | None:
     task, opened = model.executions.task, open_run(place)
     try:
         assert isinstance(opened, OpenedRun)  # the runs are over steps
@@ -162,7 +162,7 @@ def _colour(rank: int) -> str:
     return COLOURS[rank] if 0 <= rank < len(COLOURS) else GREY
 
 
-def _on_screen(axes: Axes, model: Model, screen: Image | None) -> None:
+def _on_screen(axes: Axes, model: ModelDecisions, screen: Image | None) -> None:
     """Every different point, larger if it was drawn more often, and each cluster's number at its middle."""
     width, height = model.executions.task.screenshot_size
     if screen is not None:
@@ -201,7 +201,7 @@ def _number(axes: Axes, rank: int, place: tuple[float, float]) -> None:
     )
 
 
-def _listed(model: Model, wide: int) -> str:
+def _listed(model: ModelDecisions, wide: int) -> str:
     """The most frequent decisions in words, a line each."""
     decided = sum(cluster.count for cluster in model.decisions.clusters)
     rows = [(rank, cluster) for rank, cluster in zip(model.ranks, model.decisions.clusters, strict=True) if rank >= 0]
@@ -220,7 +220,7 @@ def _short(action: Action, most: int) -> str:
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def _peaks(axes: Axes, model: Model, found: Reachability, most: float) -> None:
+def _peaks(axes: Axes, model: ModelDecisions, found: Reachability, most: float) -> None:
     """Bars of the distances in the colours of the decisions, the infinite first one hatched, and the radius as a line."""
     ranks = np.array(model.ranks)[found.labels]
     heights = np.where(np.isfinite(found.distances), found.distances, most)
@@ -240,7 +240,7 @@ def _peaks(axes: Axes, model: Model, found: Reachability, most: float) -> None:
         )
 
 
-def _values(model: Model) -> dict[str, Any]:
+def _values(model: ModelDecisions) -> dict[str, Any]:
     found = model.decisions
     rows = [
         {"number": rank + 1 if rank >= 0 else None, "count": cluster.count, "decision": as_text(cluster.prototype)}
@@ -249,7 +249,7 @@ def _values(model: Model) -> dict[str, Any]:
     return {"step": str(model.executions.task.key), "n": found.n, "diversity": found.diversity, "decisions": rows}
 
 
-def _rows(model: Model, found: Reachability) -> dict[str, Any]:
+def _rows(model: ModelDecisions, found: Reachability) -> dict[str, Any]:
     clicks = [
         {
             "x": x,

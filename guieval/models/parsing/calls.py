@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from guieval.errors import ParseError
-from guieval.parsing.points import is_numbers
+from guieval.models.parsing.points import is_numbers
 from guieval.steps import whole_text
 
 MAX_ARGUMENTS, MAX_CALLS = 40, 1_000

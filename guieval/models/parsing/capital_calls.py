@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from guieval.actions import Action, Unsupported, Wait
 from guieval.frames import Frame, Size
-from guieval.parsing import call_tables as calls
-from guieval.parsing.call_tables import ScrollWords
+from guieval.models.parsing import call_tables as calls
+from guieval.models.parsing.call_tables import ScrollWords
 
 PLACED, WRITTEN = ("CLICK", "LONG_PRESS"), ("TYPE", "OPEN_APP")
 """The calls whose argument is a ``place``, and those whose argument is a ``text``; that of ``SCROLL`` is a ``direction``."""

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from guieval import actions as act
 from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import Frame, Size
-from guieval.parsing.calls import call_text
-from guieval.parsing.points import decoded, place
+from guieval.models.parsing.calls import call_text
+from guieval.models.parsing.points import decoded, place
 
 Value = TypeVar("Value")
 ScrollWords: TypeAlias = Literal["finger", "content"]
