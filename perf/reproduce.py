@@ -32,10 +32,10 @@ needs GPUs, the weights and the data. [reproduced.md](reproduced.md) lists score
 `data/NAME`, where `guieval data download NAME` puts it, or with `--data DIR`. A training on several machines is started on each
 of them, with `--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number
 of processes is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
-([environments.md](environments.md)), or of the model that writes thoughts. A budget of `null` is the papers' ∞. A command that
-occurs in several rows is run once. A table or figure of many trainings is one campaign ([campaigns.md](campaigns.md)), which
-trains, evaluates, and prints its numbers next to the printed ones; `--dry-run` lists what it does. `guieval leaderboard runs/*`
-shows runs next to the published rows.
+([environments.md](connectors/environments.md)), or of the model that writes thoughts. A budget of `null` is the papers' ∞. A
+command that occurs in several rows is run once. A table or figure of many trainings is one campaign
+([campaigns.md](campaigns.md)), which trains, evaluates, and prints its numbers next to the printed ones; `--dry-run` lists what
+it does. `guieval leaderboard runs/*` shows runs next to the published rows.
 """
 NOT_GIVEN = "not in the paper"
 PARTS = {

@@ -7,10 +7,10 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from guieval.cli.settings import RUN, run_panels
 
 OWN = {
-    "Data": "preset",
+    "Data": "preset drawn_as",
     "History": "artifacts levels pair means shape kappa over mix_seed pick",
     "Sampling": "rounds seeds",
-    "Run": "config override out resume dry_run trust_run accept_changes plot width drop_answers json quiet",
+    "Run": "config override out resume dry_run trust_run accept_changes pool plot width drop_answers json quiet",
 }
 """Options that are not settings of a run, by panel."""
 

@@ -126,7 +126,7 @@ class History(Group):
     )
     fixed_thoughts: File | None = setting(None, "earlier run whose recorded thoughts the model is given", RUNTIME, FLAG)
     mix: Values = setting(
-        {}, "a mixed history (mode offline): start, end, shape, mean, kappa, over, seed, repeat, pick (docs/mixing.md)"
+        {}, "a mixed history (mode offline): start, end, shape, mean, kappa, over, seed, repeat, pick (docs/studies/mixing.md)"
     )
     mix_artifacts: File | None = setting(None, "run or rollout whose exact responses are in a mixed history", RUNTIME)
 

@@ -525,7 +525,7 @@ def test_every_list_of_venusbench_under_its_names(tmp_path: Path, name: str, tas
 def test_what_is_not_there_is_a_refusal_in_venusbench(tmp_path: Path, name: str, box: Any) -> None:
     (step,) = FORMS["venusbench-gd"].steps(tmp_path, {"bbox": box}, file=f"instruction/{name}.json")
     assert step.action == Stop(status="impossible") and not len(step.targets)
-    with pytest.raises(DataError, match=rf"{name}\.json, row 0, field bbox: expected null or \[-1, -1, -1, -1\] where nothing"):
+    with pytest.raises(DataError, match=rf"{name}\.json, row 0, field bbox: expected null or \[-1, -1, -1, -1\] if nothing"):
         FORMS["venusbench-gd"].steps(tmp_path, file=f"instruction/{name}.json")
 
 

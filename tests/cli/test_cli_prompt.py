@@ -57,7 +57,7 @@ def test_mistakes_are_one_sentence(demo: Path, episode: Episode, tmp_path: Path,
     last, name = len(episode) - 1, episode.key.episode_id
     for wrong in (last + 1, -1):
         assert f"has the steps 0 to {last}, not {wrong}" in guieval.sentence(*prompt(demo, episode, "--step", str(wrong)))
-    assert "the model's own answers: add --run" in guieval.sentence(*prompt(demo, episode, "--step", "0", "--mode", "soeval"))
+    assert "the model's own responses: add --run" in guieval.sentence(*prompt(demo, episode, "--step", "0", "--mode", "soeval"))
     assert "--run is for the modes" in guieval.sentence(*prompt(demo, episode, "--step", "0", "--run", tmp_path))
     told = guieval.sentence(*prompt(demo, episode, "--step", "0", "--thinking", model="qwen3-vl-8b-instruct"))
     assert "no thinking switch" in told

@@ -169,7 +169,7 @@ test_everything_else_is_an_error_that_gives_the_reason = refuses(
     ('{"name": "type_text", "arguments": {"text": null}}', "lacks 'text'", "TYPE"),
     ('{"name": "type_text", "arguments": {"text": ["a"]}}', "'a'\\] as 'text'"),
     ('{"name": "wait", "arguments": {"seconds": -1}}', "not a number of seconds"),
-    ('{"name": "wait", "arguments": {"seconds": 1e999}}', "holds the number inf"),
+    ('{"name": "wait", "arguments": {"seconds": 1e999}}', "has the number inf"),
     *(('{"name": 3, "arguments": {}}', "not a function call"), ('{"action": "click", "x": 1, "y": 2}', "names no action")),
     ('{"name": "multi_tool_use.parallel", "arguments": {}}', "not a function call"),
     ('I would use {"name": "click", "arguments": {"x": 1, "y": 2}} here.', "talks about a call"),

@@ -1,4 +1,4 @@
-"""The simulation of perf/rows_over_ranks.py: by hand on batches without chance, and the figures of docs/training.md."""
+"""What perf/rows_over_ranks.py simulates: by hand on batches without chance, and the numbers of docs/training/training.md."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ def import_predictions(
     ],
     out: Annotated[Path, path_option("The run directory to make.")],
     format: Annotated[
-        str | None, typer.Option(help="How the source is written, see docs/predictions.md (default: what it looks like).")
+        str | None,
+        typer.Option(help="How the source is written, see docs/exchange/predictions.md (default: what it looks like)."),
     ] = None,
     mapping: Annotated[
         str | None,

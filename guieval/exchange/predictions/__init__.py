@@ -70,12 +70,12 @@ def _refuse_ui_s1(rows: Rows, steps: Iterable[StepTaskModel]) -> NoReturn:
 
 OWN = Format(
     "guieval",
-    "guieval's own JSON lines, see docs/predictions.md",
+    "guieval's own JSON lines, see docs/exchange/predictions.md",
     frozenset({"episode_id", "step_index"}),
     lambda rows, steps: _own,
     one_of=frozenset({"action", "response"}),
 )
-"""The rows that other tools should write; documented in docs/predictions.md.
+"""The rows that other tools should write; documented in docs/exchange/predictions.md.
 
 ``subset`` ("") is needed if the benchmark has subsets. ``action`` is a unified action, [0, 1000] per axis, or null if the
 reply held none; in its place ``response`` is the reply as the model gave it, which the model's adapter reads when the file is

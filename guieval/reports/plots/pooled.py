@@ -9,7 +9,7 @@ import numpy as np
 from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
-from guieval.journal.repeats import Repeats
+from guieval.journal.repeats import Repeats, Seeds
 from guieval.journal.run_folders import pooled_parts, rounds_of, runs_over
 from guieval.metrics.breakdown import mean_breakdown
 from guieval.metrics.columns import RunColumns, concatenated
@@ -66,7 +66,9 @@ def _score(options: PlotOptions) -> Scored:
         named = "; ".join(f"{str(place)!r}: {', '.join(_benchmarks(of))}" for place, of in zip(folders, studies, strict=True))
         raise UsageError(f"the folders are on different data: {named}")
     firsts = [runs[0] for runs in studies]
-    return Scored(firsts, labels or titles_of(firsts), [Repeats.of(folder) for folder in folders], studies)
+    return Scored(
+        firsts, labels or titles_of(firsts), [Repeats((folder,), (Seeds(None, None),), 1) for folder in folders], studies
+    )
 
 
 def _listed(of: Mapping[str, int] | Mapping[str, str]) -> str:

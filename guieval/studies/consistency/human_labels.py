@@ -1,4 +1,4 @@
-"""Human labels of reasoning-execution consistency: a CSV file, or one JSON object per line (docs/consistency.md)."""
+"""Human labels of reasoning-execution consistency: a CSV file, or one JSON object per line (docs/studies/consistency.md)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A judge is a model that continued a run's thoughts (``guieval run --fixed-thoughts RUN --samples n``). Its *majority* at a step
 is the decision to which most of its executions belong, the *consensus* the decision to which most judges' majorities belong;
-the step is consistent if the run's own execution belongs to the consensus. docs/consistency.md has the choices that the paper
-leaves open.
+the step is consistent if the run's own execution belongs to the consensus. docs/studies/consistency.md has the choices that
+the paper leaves open.
 """
 
 from __future__ import annotations

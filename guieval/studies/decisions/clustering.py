@@ -2,7 +2,7 @@
 
 Executions are grouped by action type; then points are clustered by density (:mod:`guieval.studies.decisions.points`), texts by
 Algorithm 1 (:mod:`guieval.studies.decisions.text_clusters`), scrolls by direction and presses by button. An execution that
-DBSCAN labels as noise is a decision of its own. docs/decisions.md has the choices that the paper leaves open.
+DBSCAN labels as noise is a decision of its own. docs/studies/decisions.md has the choices that the paper leaves open.
 
 Source: GUIEvalKit paper, section 5.1 (equations 6 and 7) and appendix C.1.
 """

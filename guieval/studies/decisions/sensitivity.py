@@ -2,7 +2,7 @@
 
 One pass over a run clusters each step's points under every radius and metric that a table needs; distances are computed once
 per metric, and everything but points is clustered once. The scale adjustment of L1 and L2 is computed as published and the
-other way round (docs/decisions.md).
+other way round (docs/studies/decisions.md).
 """
 
 from __future__ import annotations

@@ -4,5 +4,5 @@
 :mod:`.trainer` are subclasses of verl's classes, and :mod:`.plugin` is the entry point by which verl loads them.
 
 Rollouts, replay buffer and advantages were run on CPUs. verl's servers, the update of the weights and a whole training need a
-GPU and were not run (docs/verl.md lists the parts).
+GPU and were not run (docs/training/verl.md lists the parts).
 """

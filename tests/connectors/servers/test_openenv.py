@@ -260,7 +260,7 @@ def test_servers_of_other_kinds_are_reported() -> None:
     ):
         with InThread(answering(content)) as server, pytest.raises(UsageError, match=sentence):
             OpenEnv(url=server.address).tasks()
-    with pytest.raises(UsageError, match=r"does not answer at http://127.0.0.1:9: .*; start it, e.g. with `guieval serve"):
+    with pytest.raises(UsageError, match=r"does not answer at http://127.0.0.1:9: .*; start it, e.g. with `guieval dev serve"):
         OpenEnv(url="ws://127.0.0.1:9/ws").tasks()
     with served(PhoneEnvironment(episodes=1)) as server, pytest.raises(UsageError, match="'test'; the server has 'all'"):
         OpenEnv(url=server.address, split="test").tasks()
