@@ -213,6 +213,17 @@ def test_each_class_has_a_name_of_its_own() -> None:
     assert sorted(f"{name} of {path}" for path, name in classes if names[name] > 1) == []
 
 
+def test_no_function_has_more_than_sixty_lines() -> None:
+    """Else it has more ideas than a reader keeps in mind."""
+    functions = (
+        (f"{path}: {node.name}", (node.end_lineno or 0) - node.lineno + 1)
+        for path, code in sources().items()
+        for node in statements(ast.parse(code))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    assert [(name, lines) for name, lines in functions if lines > 60] == []
+
+
 def test_nobody_asks_for_the_kind_of_a_run() -> None:
     """Else each kind of run has code all over the place; what differs is in tables by kind, in the modules that use it."""
     asking = re.compile(r"\brun_kind\b|\bkind_of\([^)]*\) [!=]=|\bmode\.kind\b|\bkind [!=]= .(?:steps|tasks|online)\b")

@@ -192,12 +192,8 @@ def mix(
     if picture is not None:
         check_file(picture)
     file, base = begun_with(config)
-    fields: dict[str, object] = {
-        "levels": levels,
-        "means": means,
-        "pairs": None if pair is None else tuple(pair),
-        "shape": shape,
-    }
+    pairs = None if pair is None else tuple(pair)
+    fields: dict[str, object] = {"levels": levels, "means": means, "pairs": pairs, "shape": shape}
     fields |= {"kappa": kappa, "over": over, "seed": mix_seed, "pick": pick}
     given = {name: value for name, value in fields.items() if value is not None}
     where = {"out": one_path(out), "resume": one_path(resume)}
