@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def lacking(text: str) -> str | None:
     """Why a test cannot run in a copy without wings (:mod:`tests.alone`), by its text or its error; ``None`` if it can."""
     gone = [wing for wing in WINGS if not (REPOSITORY / "guieval" / wing).is_dir()]
-    needed = re.search(rf"guieval[./](?:{'|'.join(gone)})\b", text) if gone else None
+    needed = re.search(rf"(?:guieval|tests)[./](?:{'|'.join(gone)})\b", text) if gone else None
     if needed is not None:
         return f"needs {needed[0]}, whose folder is deleted"
     return "needs the playground's demo, whose folder is deleted" if "playground" in gone and "demo" in text else None
