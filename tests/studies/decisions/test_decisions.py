@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from guieval.actions import Action, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import UsageError
 from guieval.studies.decisions.clustering import UNDECIDED, ClusterSettings, cluster, decide
-from guieval.studies.decisions.executions import StepExecutions
-from guieval.studies.decisions.measures import LEVELS, level_of, level_share, mean, measure, pass_at, pass_sizes
+from guieval.studies.decisions.measures import LEVELS, level_of, level_share, mean, measure, pass_at
 from guieval.studies.decisions.shifts import DEC, INC, NEGL, shift, support_trend
 from tests.rows import every_row
 from tests.studies.decisions.scripted_executions import TARGETS, click, executions, scattered, task
@@ -112,37 +111,6 @@ def test_a_policys_distribution_comes_back_from_its_executions(shares: tuple[flo
     spread = math.sqrt(max(sum(p * math.log(p) ** 2 for p in shares) - true**2, 0.0) / n)
     assert found.diversity is not None and abs(found.diversity - true) <= 5 * spread + len(shares) / n
     assert abs(found.right / found.n - shares[0]) <= 5 * math.sqrt(shares[0] * (1 - shares[0]) / n)
-
-
-def policy(shares: tuple[float, ...], n: int, steps: int, seed: int, noise: float = 0.0) -> list[StepExecutions]:
-    rng = np.random.default_rng(seed)
-    return [scattered(shares, n, rng, of=task(f"e{i // 5}", i % 5, 5), noise=noise) for i in range(steps)]
-
-
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_stability_and_pass_at_n_come_back_over_steps(p: float) -> None:
-    n, steps = 64, 60
-    run = measure(policy((p, 1 - p), n, steps, 1), ClusterSettings())
-    found = mean(run, "stability")
-    assert found.value is not None and abs(found.value - p) <= 5 * math.sqrt(p * (1 - p) / (n * steps))
-    assert pass_sizes(run) == [1, 2, 4, 8, 16, 32, 64]
-    for k in (1, 2, 8):
-        true = 1 - (1 - p) ** k
-        error = k * (1 - p) ** (k - 1) * math.sqrt(p * (1 - p) / (n * steps))  # the delta method
-        value = pass_at(run, k).measured.value
-        assert value is not None and abs(value - true) <= 5 * error + 1e-3
-    assert pass_at(run, 1).measured.value == pytest.approx(found.value)
-    diversity = mean(run, "diversity")
-    true = -p * math.log(p) - (1 - p) * math.log(1 - p)
-    assert diversity.value is not None and abs(diversity.value - true) <= 0.03  # biased down by (K - 1) / 2n = 0.008
-
-
-def test_a_run_against_itself_shifts_nowhere() -> None:
-    run = measure(policy((0.6, 0.4), 32, 20, 2), ClusterSettings())
-    found = shift(run, run)
-    assert found.stability_trend.tolist() == [NEGL] * 20 and found.support_trend.tolist() == [NEGL] * 20
-    assert found.mean_by_trend("inc").value is None and found.mean_stability().value == 0.0
-    assert found.levels_by_trend().sum() == 20 and found.levels_by_trend()[:, [DEC, INC]].sum() == 0
 
 
 def test_shifts_are_over_the_steps_that_both_runs_measured() -> None:
