@@ -147,9 +147,13 @@ def find_price(prices: Iterable[Price], names: Sequence[str]) -> Price | None:
 
 
 def amount(value: float, currency: str) -> str:
-    """An amount as text, with two decimals, or more for small amounts."""
-    digits = 2 if value >= 1 or not value else 4 if value >= 0.01 else 6
-    return f"{value:,.{digits}f} {currency}"
+    """An amount as text."""
+    return f"{value:,.{digits(value)}f} {currency}"
+
+
+def digits(value: float) -> int:
+    """The decimals of an amount of money: two, or more for small ones."""
+    return 2 if value >= 1 or not value else 4 if value >= 0.01 else 6
 
 
 class RunCost(NamedTuple):
