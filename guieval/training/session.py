@@ -83,12 +83,13 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     with ExitStack() as stack:
         if isinstance(config, OnlineTraining):
             stack.callback(parts.stage.close)
-        if trainer.args.use_cpu and hasattr(getattr(parts.weights.model, "model", None), "visual"):
-            from guieval.training.speed import fast_on_cpu, frozen_vision_once
+        if hasattr(getattr(parts.weights.model, "model", None), "visual"):
+            from guieval.training.speed import fast_on_cpu, frozen_vision
 
-            stack.enter_context(fast_on_cpu(parts.weights.model))
-            if trainer.accelerator.distributed_type not in ("FSDP", "DEEPSPEED"):
-                stack.enter_context(frozen_vision_once(parts.weights.model))
+            if trainer.args.use_cpu:
+                stack.enter_context(fast_on_cpu(parts.weights.model))
+            sharded = trainer.accelerator.distributed_type in ("FSDP", "DEEPSPEED")
+            stack.enter_context(frozen_vision(parts.weights.model, once=not sharded))
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     trainer.save_model(str(out / (FINAL if config.lora is None else ADAPTER)))
     if trainer.accelerator.is_main_process:
