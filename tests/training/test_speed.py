@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 import torch
 
+from guieval.engines.in_process.attention import batch_windows, implementation
+from guieval.errors import UsageError
 from guieval.playground.tiny_policy.building import build_policy
 from guieval.training import session, speed
+from guieval.training.building import TrainerParts
 from guieval.training.speed import fast_on_cpu, frozen_vision
 
 from .conftest import Configured, log
@@ -101,9 +104,9 @@ def test_on_a_gpu_too_a_frozen_tower_is_run_once_without_gradients(
 ) -> None:
     """``use_cpu: false`` takes a GPU's path; gradient checkpointing hooks the patches of Qwen2.5-VL."""
     ran: list[tuple[bool, int]] = []
-    make = session.TrainerParts.trainer
+    make = TrainerParts.trainer
 
-    def watched(parts: session.TrainerParts) -> Any:
+    def watched(parts: TrainerParts) -> Any:
         tower = parts.weights.model.model.visual
         tower.requires_grad_(False)
         tower.patch_embed.register_forward_hook(lambda module, given, output: output.requires_grad_())
@@ -112,7 +115,7 @@ def test_on_a_gpu_too_a_frozen_tower_is_run_once_without_gradients(
         )
         return make(parts)
 
-    monkeypatch.setattr(session.TrainerParts, "trainer", watched)
+    monkeypatch.setattr(TrainerParts, "trainer", watched)
     given = {
         "lora": {"r": 4, "alpha": 8, "exclude": ".*visual.*"},
         "trainer": {"use_cpu": False, "gradient_checkpointing": True, "learning_rate": 1e-3},
@@ -127,3 +130,43 @@ def test_on_a_gpu_too_a_frozen_tower_is_run_once_without_gradients(
     session.train(other)
     assert any(gradient for gradient, _ in ran) and sum(patches for _, patches in ran) >= 2 * once
     assert found == pytest.approx([line["loss"] for line in log(other) if "loss" in line], abs=1e-6)
+
+
+def test_windows_in_few_calls_are_the_windows_one_by_one() -> None:
+    """A screenshot of 5 x 7 windows, the last ones cut: each layer attends four times instead of 35, and once if it is full."""
+    from transformers import Qwen2_5_VLConfig
+    from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl as made
+
+    sizes = {"hidden_size": 32, "num_heads": 4, "intermediate_size": 48, "depth": 4, "out_hidden_size": 32}
+    config = Qwen2_5_VLConfig(vision_config=sizes | {"fullatt_block_indexes": [3]}).vision_config
+    config._attn_implementation = "sdpa"
+    torch.manual_seed(0)
+    tower = made.Qwen2_5_VisionTransformerPretrainedModel(config).to(torch.bfloat16)
+    grid = torch.tensor([[1, 38, 50]])
+    pixels = torch.randn(38 * 50, config.in_channels * config.temporal_patch_size * config.patch_size**2).to(torch.bfloat16)
+    expected = tower(pixels, grid_thw=grid).pooler_output
+    calls = []
+    attention = made.ALL_ATTENTION_FUNCTIONS["sdpa"]
+
+    def counted(*given: Any, **named: Any) -> Any:
+        calls.append(1)
+        return attention(*given, **named)
+
+    made.ALL_ATTENTION_FUNCTIONS["sdpa"] = counted
+    try:
+        tower(pixels, grid_thw=grid)
+        before = len(calls)
+        batch_windows(tower)
+        found = tower(pixels, grid_thw=grid).pooler_output
+    finally:
+        made.ALL_ATTENTION_FUNCTIONS["sdpa"] = attention
+    assert (before, len(calls) - before) == (3 * 35 + 1, 3 * 4 + 1)
+    torch.testing.assert_close(found, expected, atol=1e-3, rtol=1e-3)
+    found.float().sum().backward()
+    assert tower.blocks[0].attn.qkv.weight.grad.abs().sum() > 0
+
+
+def test_an_attention_that_cannot_be_used_is_refused_by_name() -> None:
+    assert implementation("auto", half=False) == "sdpa"
+    with pytest.raises(UsageError, match=r"attention 'flash_attention_2' cannot be used here, because it needs dtype bfloat16"):
+        implementation("flash_attention_2", half=False)

@@ -6,6 +6,7 @@ import platform
 from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -102,6 +103,10 @@ def _installation(*, json: bool) -> None:
     say(f"guieval {__version__}, Python {platform.python_version()}, {platform.platform()}")
     for line in _requirements():
         say(f"  {line}")
+    if find_spec("torch") and find_spec("transformers"):
+        from guieval.engines.in_process.attention import installed
+
+        say(f"  attention of models in this process, best first: {', '.join(installed())}")
     say(f"{len(list_models())} models of {len(list_adapters())} families, {len(list_benchmarks())} benchmarks:")
     say(f"  benchmarks: {', '.join(list_benchmarks())}")
     say(f"  protocols:  {', '.join(list_protocols())}")

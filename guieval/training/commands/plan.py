@@ -53,12 +53,15 @@ def plan(
 
 
 def _show(plan: Plan) -> None:
+    from guieval.engines.in_process.attention import implementation
+
     gpu = "an unknown memory (give --gpu-memory)" if plan.launch.gpu is None else f"{plan.launch.gpu / GIB:,.1f} GiB"
     launch = plan.launch
     say(f"{plan.config.out}: {launch.processes} {_plural('process', launch.processes)} with {launch.sharding}, GPUs of {gpu}")
     parameters = f"{plan.size.parameters:,} parameters"
     trained = f"{plan.size.trained:,} of adapters are trained" if plan.size.adapters else f"{plan.size.trained:,} are trained"
     say(f"model: {parameters}, {trained}")
+    say(f"attention: {implementation(plan.config.attention, half=True)}, of what is installed here")
     say(f"batch: {_batch(plan.batch, plan.config.kind)}")
     say(f"epoch: {_epoch(plan.batch, plan.config.kind)}")
     rows = plan.rows
