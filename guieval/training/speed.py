@@ -45,16 +45,18 @@ def fast_on_cpu(model: Any) -> Iterator[Watched]:
 
     def embed(pixels: Any) -> Any:
         weight = projection.weight
-        return functional.linear(pixels.float(), weight.reshape(weight.shape[0], -1), projection.bias)
+        return functional.linear(pixels.to(weight.dtype), weight.reshape(weight.shape[0], -1), projection.bias)
 
     def attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **others: Any) -> Any:
         if attention_mask is not None and attention_mask.is_floating_point():
             attention_mask = attention_mask.float()
+        given = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else query.dtype
         query, key, value = query.float(), key.float(), value.float()
         if watched.layer is not None and getattr(module, "layer_idx", None) == watched.layer:
             watched.queries, watched.keys = query, key
         with torch.autocast("cpu", enabled=False):
-            return sdpa_attention_forward(module, query, key, value, attention_mask, **others)
+            output, weights = sdpa_attention_forward(module, query, key, value, attention_mask, **others)
+        return output.to(given), weights
 
     watched = Watched()
     embedding = model.model.visual.patch_embed

@@ -170,3 +170,9 @@ def test_an_attention_that_cannot_be_used_is_refused_by_name() -> None:
     assert implementation("auto", half=False) == "sdpa"
     with pytest.raises(UsageError, match=r"attention 'flash_attention_2' cannot be used here, because it needs dtype bfloat16"):
         implementation("flash_attention_2", half=False)
+
+
+def test_a_training_in_bfloat16_runs_on_a_cpu(configured: Configured) -> None:
+    """So that each recipe has a dry run with a tiny checkpoint; its products had float32 on one side."""
+    config = configured("sft", lora={"r": 4, "alpha": 8}, dtype="bfloat16")
+    assert session.train(config).is_dir() and all(line["loss"] > 0 for line in log(config) if "loss" in line)

@@ -22,6 +22,7 @@ from guieval.data.doctor.examine import Examination, examine
 from guieval.data.doctor.statistics import Statistics, statistics
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.data.shipped import __version__
+from guieval.engines.vllm.causes import missing_packages
 from guieval.errors import UsageError, refuse
 from guieval.evaluation import list_protocols
 from guieval.evaluation.label_cost import cost
@@ -98,10 +99,10 @@ def _installation(*, json: bool) -> None:
     if json:
         names = {"models": list_models(), "families": list_adapters(), "benchmarks": list_benchmarks()}
         machine = {"version": __version__, "python": platform.python_version(), "platform": platform.platform()}
-        print_json({**machine, "requirements": list(_requirements()), **names, "protocols": list_protocols()})
+        print_json({**machine, "requirements": [*_requirements(), *missing_packages()], **names, "protocols": list_protocols()})
         return
     say(f"guieval {__version__}, Python {platform.python_version()}, {platform.platform()}")
-    for line in _requirements():
+    for line in (*_requirements(), *missing_packages()):
         say(f"  {line}")
     if find_spec("torch") and find_spec("transformers"):
         from guieval.engines.in_process.attention import installed
