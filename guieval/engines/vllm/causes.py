@@ -1,4 +1,4 @@
-"""Why a vLLM server did not start: the last exception of its engine or worker process, which its log's last lines bury.
+"""Why a vLLM server did not start: the last exception of its worker or engine process, which its log's last lines bury.
 
 The API process only says that the engine failed; the processes that load the model say why, far above.
 """
@@ -12,16 +12,19 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from packaging.requirements import Requirement
 
 _CAUSE = re.compile(
-    r"^\((?:EngineCore|Worker)[^)]*\)\s+(?:ERROR [^\]]*\]\s+)?"
+    r"^\((?P<process>EngineCore|\w*Worker)[^)]*\)\s+(?:ERROR [^\]]*\]\s+)?"
     r"(?P<cause>(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt)\b(?::.*)?)$"
 )
 _MODULE = re.compile(r"No module named '(?P<module>[^'.]+)")
 
 
 def cause(lines: list[str]) -> str | None:
-    """The last exception that a process named EngineCore or Worker printed in a server's log; ``None`` if there is none."""
-    found = [match["cause"] for line in lines if (match := _CAUSE.match(line))]
-    return found[-1] if found else None
+    """The last exception in a server's log that a worker printed, else the engine; ``None`` if there is none.
+
+    When a worker fails, the engine's own exception only says that it did.
+    """
+    found = {match["process"] == "EngineCore": match["cause"] for line in lines if (match := _CAUSE.match(line))}
+    return found.get(False, found.get(True))
 
 
 def missing_packages() -> Iterator[str]:

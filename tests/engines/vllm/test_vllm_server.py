@@ -176,9 +176,10 @@ def test_the_engines_exception_comes_first_however_far_above_the_end_it_is(
         raised.value
     )
     assert len(raised.value.lines) == 15 and raised.value.lines[-1].endswith("root cause above.")
-    assert causes.cause(["(Worker_TP1 pid=9) torch.OutOfMemoryError: CUDA out of memory."]) == (
-        "torch.OutOfMemoryError: CUDA out of memory."
-    )
+    memory = "ValueError: Available memory on node 0 (17.38/22.71 GiB) on startup is less than desired"  # vLLM 0.32 on a CPU
+    log = [f"(VllmWorker-0 pid=8916) ERROR 11-28 10:27:14 [multiproc_executor.py:953] {memory}"]
+    log += ["(EngineCore pid=6739) ERROR 11-28 10:27:19 [core.py:1510] Exception: WorkerProc initialization failed due to"]
+    assert causes.cause(log) == memory and causes.cause(log[1:]) == "Exception: WorkerProc initialization failed due to"
     assert causes.told_before("ValueError: no") is None
 
 
