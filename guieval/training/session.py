@@ -8,6 +8,7 @@ Its folder has ``training.yaml`` (the full configuration), ``checkpoints/`` (TRL
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -53,6 +54,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     missing, a setting is invalid, the folder already has a training, or, on resume, has none or another one.
     """
     require_extra()
+    os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")  # read at the first allocation on a GPU
     out = Path(config.out)
     step, checkpoint = last_checkpoint(out) if resume else (0, None)
     _check_folder(config, out, resume=resume)
