@@ -156,7 +156,13 @@ def _in_process(config: RunConfig, slots: int | None) -> Answering:
     if model.engine == "local":
         raise UsageError(f"model {config.model.name!r} answers by itself: leave out --engine {config.server.engine}")
     folder = config_folder() / "chat_templates"
-    checkpoint = Checkpoint(model, path=_weights(config, model.folder), arguments=config.server.vllm, chat_templates=folder)
+    checkpoint = Checkpoint(
+        model,
+        path=_weights(config, model.folder),
+        arguments=config.server.vllm,
+        chat_templates=folder,
+        attention=config.server.attention,
+    )
     if config.server.engine == "transformers":
         from guieval.engines.in_process.transformers import transformers_engine
 
