@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guieval.data.files import read_text
-from guieval.data.yaml_text import read_yaml
+from guieval.data.user_files import read_values
 from guieval.errors import UsageError
 from guieval.models import ABCModel, ModelInput
 from guieval.training.arguments import trainer_kind, trainer_values
@@ -314,10 +313,7 @@ def read_launch(file: Path | None = None, processes: int | None = None, gpu: flo
         if sharding is None:
             raise UsageError(f"accelerate has started this training in a way that cannot be planned for: {PLANNED}")
         return Launch(processes or int(os.environ.get("WORLD_SIZE", "1")), sharding, gpu or gpu_memory())
-    try:
-        values = read_yaml(read_text(file))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"the accelerate configuration {str(file)!r} cannot be read: {error}") from None
+    values = read_values(file, "the accelerate configuration")
     if not isinstance(values, Mapping) or "distributed_type" not in values:
         raise UsageError(f"{str(file)!r} is not a configuration of accelerate: it has no distributed_type")
     sharding = _sharding(values)
