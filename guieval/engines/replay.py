@@ -2,7 +2,7 @@
 
 Only the position of each line is kept in memory. Screenshots are not needed. Only steps that the model answered in the
 earlier run can be replayed; of several lines for one step the last finished one counts, as in a resume. Without a finished
-line, an unfinished one with the model's answer (its reply crashed a parser) is used.
+line, an unfinished one with the model's answer (its response crashed a parser) is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from guieval.steps import StepKey, StepRecord, validated
 
 
 class ReplayEngine:
-    """Answers each request with the reply in the journal ``records`` (compact or not) to its step and sample.
+    """Answers each request with the response in the journal ``records`` (compact or not) to its step and sample.
 
     The sample is the one in the request's id (0 when the id has another form). A last line that was cut off is ignored.
     Raises :class:`UsageError` when the file cannot be opened and :class:`DataError` for a damaged line before the last.

@@ -86,7 +86,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Method:
-    """How a model is trained: types of values, copies of the model, and what generates replies.
+    """How a model is trained: types of values, copies of the model, and what generates responses.
 
     ``generated`` prompts are answered at once by the trained model itself (0: none, or vLLM does it). ``vllm`` is the share of
     the GPU that a colocated vLLM takes, and ``sleeps`` says whether it frees that share while the model is trained.
@@ -123,7 +123,7 @@ def items(
     found += _activations(size, method, rows, compute, residual=stored if sharding == "ddp" else compute)
     if method.generated:
         cache = method.generated * rows.tokens * size.cached * compute
-        found.append(MemoryPart("key-value cache of the replies", cache, "generation", exact=False))
+        found.append(MemoryPart("key-value cache of the responses", cache, "generation", exact=False))
         if sharding == "zero3":
             found.append(MemoryPart("all weights, gathered to generate", size.parameters * compute, "generation", exact=False))
     if method.vllm and gpu is not None:

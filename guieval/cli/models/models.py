@@ -25,7 +25,7 @@ def models(
         str | None, typer.Argument(help="Show this checkpoint in full, or list those whose name, family or id has this in it.")
     ] = None,
 ) -> None:
-    """List checkpoints by family, or show one in full: its settings, how to serve it, a prompt and a reply."""
+    """List checkpoints by family, or show one in full: its settings, how to serve it, a prompt and a response."""
     known = model_configs()
     names = {each: "\n".join((each, config.adapter, config.hf_id or "")).lower() for each, config in known.items()}
     chosen = [config for each, config in known.items() if name is None or name.lower() in names[each]]
@@ -45,7 +45,7 @@ def models(
         Table("", columns(*heads, keys=7, spare=spare), tuple(rows)),
         full="A wider terminal shows all.",
     )
-    say("`guieval models NAME` shows how to serve one, with a prompt and a reply.")
+    say("`guieval models NAME` shows how to serve one, with a prompt and a response.")
 
 
 def _details(model: ABCModel) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _details(model: ABCModel) -> Iterator[str]:
     yield shown(model.prepare_input(steps[1], reference_history(steps[:1]))).rstrip("\n")
     action = next((step.action for step in reversed(steps[:2]) if step.action in model.action_space), None)
     if action is not None:
-        yield "\nan example reply to it, as the model would write it:\n"
+        yield "\nan example response to it, as the model would write it:\n"
         yield model.render(steps[1], action, "The switch must be further down.", "Swipe up to find the switch")
 
 
