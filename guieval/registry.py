@@ -319,7 +319,7 @@ def reading_model(model: str | None, adapter: str | None, options: Mapping[str, 
     if model is None and adapter is None:
         if options:
             raise UsageError(
-                f"--set model.{next(iter(options))} is for the adapter that reads raw replies: add --model or --adapter"
+                f"--set model.{next(iter(options))} is for the adapter that reads raw responses: add --model or --adapter"
             )
         return None
     config = model_config(model or adapter or "", adapter)

@@ -1,4 +1,4 @@
-"""Editions of a data set: which labels a number is computed against, told apart by digests.
+"""Editions of a data set: which labels a number is computed against, identified by digests.
 
 Some data sets exist with the same steps and other labels: corrected boxes, refined instructions, other candidate boxes. The
 counts agree then, and the numbers do not. A step's label has four digests (:class:`LabelDigest`), and an edition those of all

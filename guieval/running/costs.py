@@ -250,7 +250,7 @@ class Spending:
 
     @property
     def tokens(self) -> float:
-        """Tokens per step, of prompt and reply together."""
+        """Tokens per step, of prompt and response together."""
         return self.prompt_tokens + self.completion_tokens
 
 

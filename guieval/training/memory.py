@@ -95,7 +95,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Method:
-    """How a model is trained: types of values, copies of the model, and what generates replies.
+    """How a model is trained: types of values, copies of the model, and what generates responses.
 
     ``generated`` prompts are answered at once by the trained model itself (0: none, or vLLM does it), and ``evaluated`` ones in
     an evaluation inside the training. ``vllm`` is the share of the GPU that a colocated vLLM takes, and ``sleeps`` says whether

@@ -211,7 +211,7 @@ def _method(config: TrainingConfig, given: Callable[[str], Any], rows: Rows) -> 
 
 
 def _batch(config: TrainingConfig, given: Callable[[str], Any], processes: int, epoch: int | None) -> BatchSizes:
-    """TRL's counts: a batch of replies is used for several optimiser steps, and tasks that do not fill one are left out."""
+    """TRL's counts: a batch of responses is used for several optimiser steps, and tasks that do not fill one are left out."""
     rows, accumulated = given("per_device_train_batch_size"), given("gradient_accumulation_steps")
     if isinstance(config, SFTTraining):
         tasks, replies, updates = rows * processes * accumulated, 1, 1

@@ -86,6 +86,6 @@ def test_checkpoints_have_a_prompt_and_a_reply(names: Callable[[], Sequence[str]
         models(name)
         result = capsys.readouterr().out
         shown = result.partition("an example prompt, the second step of an episode:\n")[2]
-        prompt, _, reply = shown.partition("an example reply to it, as the model would write it:\n")
+        prompt, _, reply = shown.partition("an example response to it, as the model would write it:\n")
         assert result.startswith(f"name: {name}\n") and "=== user" in prompt and "[image 1.png: 1080 x 2400" in prompt
         assert reply.strip(), name

@@ -1,6 +1,6 @@
 """Hugging Face transformers in this process, one request at a time: for small models, and as a reference for a server.
 
-Slow, but the reply comes directly from the checkpoint's own code: no paged attention, no batching, no cache across requests.
+Slow, but the response comes directly from the checkpoint's own code: no paged attention, no batching, no cache across requests.
 Parameters have the same meaning as in vLLM.
 """
 

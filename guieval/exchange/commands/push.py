@@ -25,7 +25,7 @@ def push(
     public: Annotated[bool, typer.Option("--public", help="Create the data set as public (default: private).")] = False,
     images: Annotated[bool, typer.Option("--images", help="Also upload the screenshots of online runs.")] = False,
 ) -> None:
-    """Publish runs as a data set on the Hugging Face hub: metrics, replies and journals, without screenshots.
+    """Publish runs as a data set on the Hugging Face hub: metrics, responses and journals, without screenshots.
 
     Settings that name folders, servers or proxies are left out, and error messages are published without them. Nothing is
     uploaded without --yes, or when a file contains a key.

@@ -92,7 +92,7 @@ class OpenedTrajectory(Sequence["OpenedTrajectoryStep"]):
 
 @dataclass(frozen=True, eq=False)
 class OpenedTrajectoryStep:
-    """A step of a trajectory: its ``record`` has the reply, the action, and whether the action was carried out."""
+    """A step of a trajectory: its ``record`` has the response, the action, and whether the action was carried out."""
 
     record: TrajectoryStep
     directory: Path = field(repr=False)

@@ -262,7 +262,7 @@ class OpenedStep:
         return RebuiltPrompt(*rebuild(self.record, self.run.records_of(self.key)))
 
     def texts(self, sample: int = 0) -> dict[str, str]:
-        """The texts of a step: the instructions, the reference, and a sample's reply, thought, action and judgement."""
+        """The texts of a step: the instructions, the reference, and a sample's response, thought, action and judgement."""
         task, answer = self.task, self._sample(sample)
         row = self.rows()[sample]
         texts = {

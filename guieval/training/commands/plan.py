@@ -66,7 +66,7 @@ def _show(plan: Plan) -> None:
     say(f"epoch: {_epoch(plan.batch, plan.config.kind)}")
     rows = plan.rows
     each = f"{rows.rows} {_plural('row', rows.rows)} of up to {rows.tokens:,} tokens"
-    say(f"a pass: {each}, of which {rows.image:,} of images and {rows.completion:,} of the reply")
+    say(f"a pass: {each}, of which {rows.image:,} of images and {rows.completion:,} of the response")
     lines: list[tuple[Cell, ...]] = [
         (part.name, bare(part.bytes / GIB, ",.2f"), part.when, "counted" if part.exact else "estimated") for part in plan.parts
     ]
