@@ -178,7 +178,7 @@ Pick: TypeAlias = Literal["first", "seeded"]
 
 
 class Artifact(NamedTuple):
-    """One exact answer: its action (coordinates in [0, 1000]), its texts without tags, and the unchanged reply."""
+    """One exact answer: its action (coordinates in [0, 1000]), its texts without tags, and the unchanged response."""
 
     action: Action
     thought: str | None

@@ -45,6 +45,7 @@ _SERVING_ONLY = frozenset(
 Engine: TypeAlias = Literal[
     "auto", "openai", "openai-responses", "anthropic", "gemini", "local", "replay", "vllm", "vllm-inprocess", "transformers"
 ]
+Attention: TypeAlias = Literal["auto", "sdpa", "flash_attention_2", "flash_attention_3", "eager"]
 
 
 class Group(BaseModel):
@@ -165,6 +166,9 @@ class Server(Group):
         OUTWARD,
     )
     vllm: PlainValues = setting({}, "arguments of vLLM's server over the checkpoint's (engine: vllm)", OUTWARD)
+    attention: Attention = setting(
+        "auto", "attention of engine transformers; auto: the best that is installed", RUNTIME, PUBLIC
+    )
     reuse_server: bool = setting(False, "use a vLLM server left running, and leave it running (engine: vllm)", RUNTIME, FLAG)
     replay: File | None = setting(None, "earlier run whose journal answers (engine: replay)", FLAG)
     concurrency: Concurrency = setting(

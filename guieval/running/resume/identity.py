@@ -23,7 +23,7 @@ from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.trust import code_digests
 
 _DESCRIPTIVE = frozenset({"notes", "licence", "frame", "context_length", "vllm"})
-"""Fields of a checkpoint's file for its reader; none of them changes a request or how a reply is read."""
+"""Fields of a checkpoint's file for its reader; none of them changes a request or how a response is read."""
 
 SCAFFOLD = "scaffold"
 PROMPTS = "prompts fingerprint"

@@ -53,7 +53,7 @@ FIGURES = {
 INSTEAD = "draw samples of recorded steps with `guieval study rollout`; `guieval score` gives the pass@n of an online run"
 """What to do with a run of tasks, whose decisions cannot be measured."""
 AGAINST = ("shift", "trade-off")
-"""The figures that need a baseline."""
+"""The plots that need a baseline."""
 
 
 def decisions(
