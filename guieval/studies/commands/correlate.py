@@ -22,7 +22,7 @@ from guieval.reports.leaderboards.published_results import joined
 from guieval.reports.tables.table import Number, Table, columns
 from guieval.studies.correlation.coefficients import Correlation
 from guieval.studies.correlation.coefficients import correlate as correlation_of
-from guieval.studies.correlation.predictors import MEASURES, choices_of_models, compare_predictors
+from guieval.studies.correlation.predictors import MEASURES, choices_of_models, common, compare_predictors
 from guieval.studies.csv_columns import number, read_columns
 
 if TYPE_CHECKING:
@@ -164,8 +164,8 @@ def _show(points: list[Point], x: str, y: str, notes: list[str], *, json: bool) 
 
 def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, json: bool) -> None:
     """Compare several columns by how they predict ``y``, over the models that have all of them."""
-    models, metrics, predicted, missing = _common(columns_of)
-    found, notes = compare_predictors(metrics, predicted), [*missing, *notes]
+    models, metrics, predicted, left_out = common(columns_of)
+    found, notes = compare_predictors(metrics, predicted), [*_missing(left_out), *notes]
     if json:
         print_json({"y": y, "models": models, **asdict(found), "notes": notes})
         return
@@ -183,22 +183,14 @@ def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, js
         say(line)
 
 
-def _common(
-    columns_of: dict[str, list[Point]],
-) -> tuple[list[str], dict[str, list[float]], list[float], list[str]]:
-    """The models that have all columns, the columns over them and what is predicted, and a note on the others."""
-    values = {column: {name: (across, up) for name, across, up in points} for column, points in columns_of.items()}
-    models = [name for name in next(iter(values.values())) if all(name in own for own in values.values())]
-    predicted = [next(iter(values.values()))[name][1] for name in models]
-    left_out = len({name for own in values.values() for name in own}) - len(models)
-    notes = [f"note: {counted(left_out, 'model')} left out, because a metric is missing"] * bool(left_out)
-    return models, {column: [own[name][0] for name in models] for column, own in values.items()}, predicted, notes
+def _missing(models: int) -> list[str]:
+    return [f"note: {counted(models, 'model')} left out, because a metric is missing"] * bool(models)
 
 
 def _show_choices(columns_of: dict[str, list[Point]], stated: list[float], y: str, notes: list[str], *, json: bool) -> None:
     """R² over every choice of the models that have all columns, by its size, next to what is stated."""
-    models, metrics, predicted, missing = _common(columns_of)
-    found, notes = choices_of_models(metrics, predicted, stated), [*missing, *notes]
+    models, metrics, predicted, left_out = common(columns_of)
+    found, notes = choices_of_models(metrics, predicted, stated), [*_missing(left_out), *notes]
     named = [", ".join(models[place] for place in each.nearest) for each in found]
     if json:
         rows = [{**asdict(each), "nearest": name} for each, name in zip(found, named, strict=True)]

@@ -152,20 +152,3 @@ def test_a_request_that_nobody_answered_is_not_right() -> None:
     assert mean(run, "stability").value == (1 + 0) / 2
     with pytest.raises(UsageError, match="5 answers"):
         pass_at(run, 5)
-
-
-def test_where_every_step_passes_the_interval_is_no_wider_than_for_fewer_executions() -> None:
-    steps = [
-        executions([Stop()] * right + [Wait()] * (8 - right), [Stop()], task(f"e{number}"))
-        for number, right in enumerate((5, 6, 7, 5))
-    ]
-    run = measure(steps, ClusterSettings())
-    found = [pass_at(run, k).measured.interval for k in (2, 4, 8)]
-    lows, highs = [each.low for each in found if each], [each.high for each in found if each]
-    assert pass_at(run, 2).measured.value != pass_at(run, 4).measured.value == 1.0 == pass_at(run, 8).measured.value
-    # one step has 3 wrong executions, so PASS@3 is the last that is not 1 everywhere
-    known = pass_at(run, 3).measured.interval
-    assert known is not None and lows[0] < known.low < lows[1] == lows[2] and highs[1:] == [1.0, 1.0]
-    sure = measure([executions([Stop()] * 8, [Stop()], task(f"e{number}")) for number in range(4)], ClusterSettings())
-    certain = pass_at(sure, 8).measured.interval
-    assert certain is not None and certain.method == "episodes" and certain.low == lows[2] and certain.high == 1.0
