@@ -253,7 +253,7 @@ class Mix(BaseModel, frozen=True, extra="forbid"):
     @model_validator(mode="after")
     def _of_near(self) -> Self:
         if self.near is None and (self.within is not None or self.above is not None):
-            raise ValueError("within and above say what is near a diverse decision: give near, the probability there, too")
+            raise ValueError("within and above say what is near a diverse decision: give near, the probability there")
         return self
 
     @property
@@ -288,6 +288,8 @@ def read_mix(values: Mapping[str, Any]) -> Mix:
         problem = first_problem(error)
         if problem.kind == "missing":
             raise UsageError(f"the setting 'mix.{problem.field}' is required for a mixed history") from None
+        if not problem.path:
+            raise UsageError(f"setting 'mix': {problem.message}") from None
         raise UsageError(f"setting 'mix.{problem.field}' is {problem.value!r}: {problem.message}") from None
     _ = mix.schedule  # raises now if it is impossible
     return mix

@@ -168,7 +168,7 @@ def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None
             rows = [(name, *_row(each)) for name, of in found.benchmarks.items() for each in by_regime(of)]
             show(Table("Benchmark by benchmark", columns("benchmark", "regime", *names, keys=2), tuple(rows), keys=2))
         if equal:
-            _show_equal(equal, gap)
+            _show_equal(equal, gap, "scheduled regime" if near else "regime")
         if near is not None:
             say(
                 f"near diverse decisions: OSR {100 * near.osr:+.2f} points, exact match {100 * near.exact_match:+.2f} points "
@@ -190,7 +190,7 @@ def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None
             echo(f"resume:   guieval study mix --resume {shlex.quote(str(directory))}")
 
 
-def _show_equal(parts: Sequence[EqualOsr], gap: float | None) -> None:
+def _show_equal(parts: Sequence[EqualOsr], gap: float | None, every: str) -> None:
     regimes = [regime for regime in REGIMES if any(regime in each.n for each in parts)]
     rows = []
     for each in parts:
@@ -199,7 +199,7 @@ def _show_equal(parts: Sequence[EqualOsr], gap: float | None) -> None:
             for regime in regimes
         ]
         rows.append((" to ".join(percentage(end, ".1f") for end in each.osr), *cells))
-    note = "Mean exact match in %, and the number of settings, in five equal parts of the OSR that every regime reaches."
+    note = f"Mean exact match in %, and the number of settings, in five equal parts of the OSR that every {every} reaches."
     notes = (
         [note] if gap is None else [note, f"A gap of +1 at equal OSR: {100 * gap:+.2f} points (least squares on OSR and gap)."]
     )

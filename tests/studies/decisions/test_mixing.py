@@ -129,7 +129,7 @@ def test_a_file_of_decisions_that_does_not_fit_is_reported(tmp_path: Path, text:
     [
         *(({"star": 0.5}, "'mix.star' .did you mean 'start'"), ({}, "'mix.start' is required")),
         *(({"start": 1.5}, "'mix.start' is 1.5"), ({"start": 0.0, "end": 1.0, "mean": 0.99}, "the mean is 0.99")),
-        *(({"start": 0.0, "over": "run"}, "'mix.over' is 'run'"), ({"start": 0.0, "within": 2}, "give near, the probability")),
+        *(({"start": 0.0, "over": "run"}, "'mix.over' is 'run'"), ({"start": 0.0, "within": 2}, "'mix': within and above")),
     ],
 )
 def test_an_impossible_setting_is_reported(values: dict[str, object], message: str) -> None:
