@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -112,15 +113,20 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
 
     Raises :class:`UsageError` that names the wrong entry and field.
     """
-    from guieval.data.yaml_text import read_yaml
-
     path = file or config_folder() / "prices.yaml"
     try:
-        entries = read_yaml(read_text(path), texts=True)  # keeps the spelling of dates
+        return _prices(read_text(path), path)
     except OSError as error:
         raise UsageError(f"the price file {str(path)!r} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise UsageError(f"the price file {str(path)!r} is not YAML: {error}") from None
+
+
+@cache  # each round of a study, and each setting of a sweep, needs the price anew
+def _prices(text: str, path: Path) -> tuple[Price, ...]:
+    from guieval.data.yaml_text import read_yaml
+
+    entries = read_yaml(text, texts=True)  # keeps the spelling of dates
     if not isinstance(entries, list):
         raise UsageError(
             f"the price file {str(path)!r} must hold a list of prices, like configs/prices.yaml (docs/campaigns.md)"
