@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from guieval.data.files import read_text
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, first_problem
 from guieval.steps import Patch, Sample, StepRecord, Usage
@@ -113,20 +112,18 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
 
     Raises :class:`UsageError` that names the wrong entry and field.
     """
-    path = file or config_folder() / "prices.yaml"
-    try:
-        return _prices(read_text(path), path)
-    except OSError as error:
-        raise UsageError(f"the price file {str(path)!r} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"the price file {str(path)!r} is not YAML: {error}") from None
+    return _shipped() if file is None else _read(file)
 
 
-@cache  # each round of a study, and each setting of a sweep, needs the price anew
-def _prices(text: str, path: Path) -> tuple[Price, ...]:
-    from guieval.data.yaml_text import read_yaml
+@cache
+def _shipped() -> tuple[Price, ...]:
+    return _read(config_folder() / "prices.yaml")
 
-    entries = read_yaml(text, texts=True)  # keeps the spelling of dates
+
+def _read(path: Path) -> tuple[Price, ...]:
+    from guieval.data.user_files import read_values
+
+    entries = read_values(path, "the price file", texts=True)  # keeps the spelling of dates
     if not isinstance(entries, list):
         raise UsageError(
             f"the price file {str(path)!r} must hold a list of prices, like configs/prices.yaml (docs/campaigns.md)"
@@ -153,9 +150,13 @@ def find_price(prices: Iterable[Price], names: Sequence[str]) -> Price | None:
 
 
 def amount(value: float, currency: str) -> str:
-    """An amount as text, with two decimals, or more for small amounts."""
-    digits = 2 if value >= 1 or not value else 4 if value >= 0.01 else 6
-    return f"{value:,.{digits}f} {currency}"
+    """An amount as text."""
+    return f"{value:,.{digits(value)}f} {currency}"
+
+
+def digits(value: float) -> int:
+    """The decimals of an amount of money: two, or more for small ones."""
+    return 2 if value >= 1 or not value else 4 if value >= 0.01 else 6
 
 
 class RunCost(NamedTuple):
@@ -258,7 +259,7 @@ class Spending:
 
     @property
     def tokens(self) -> float:
-        """Tokens per step, of prompt and reply together."""
+        """Tokens per step, of prompt and response together."""
         return self.prompt_tokens + self.completion_tokens
 
 
