@@ -75,10 +75,3 @@ def test_a_training_of_32_processes_is_on_four_machines() -> None:
     assert len(launched) > 3
     for command in launched:
         assert ("--num_machines 4" in command) == ("--num_processes 32" in command)
-
-
-def test_no_row_of_the_published_tables_is_missing() -> None:
-    text = page()
-    sections = [each for paper in yaml.safe_load(TABLES.read_text(encoding="utf-8")) for each in paper["sections"]]
-    for table in (get_results(each["results"]) for each in sections if "results" in each):
-        assert all(f"| {row.title} |" in text for row in table.rows)
