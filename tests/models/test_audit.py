@@ -251,18 +251,22 @@ def frames(warnings: Sequence[str]) -> list[str]:
     return [warning for warning in warnings if "guieval dev audit" in warning]
 
 
-def run_as(directory: Path, model: str, writes: ABCModel, count: int, actions: Sequence[Action] = CLICKS) -> RunOutcome:
+def run_as(
+    directory: Path, model: str, writes: ABCModel, count: int, actions: Sequence[Action] = CLICKS, adapter: str | None = None
+) -> RunOutcome:
     def policy(request: Request) -> str:
         return writes.render(request.task, request.task.action)
 
     episodes = [episode(str(index), actions) for index in range(count)]
-    config = RunConfig(model=model, bench="scripted")
+    config = RunConfig(model=model, adapter=adapter, bench="scripted")
     seen: list[int] = []
 
     def see(progress: RunProgress) -> None:
         seen.extend([progress.done] if frames(progress.warnings) and not seen else [])
 
-    run = runner_of(config, directory, ListBenchmark(episodes), load_model(model), ScriptedEngine(policy), 4, see)
+    run = runner_of(
+        config, directory, ListBenchmark(episodes), load_model(model, adapter=adapter), ScriptedEngine(policy), 4, see
+    )
     outcome = run.execute(resume=False)
     if frames(outcome.warnings):
         assert seen == [ENOUGH], "the warning comes in time"
@@ -297,10 +301,14 @@ def test_the_command_line_states_it_during_the_run_and_after(
 
 
 def test_a_run_in_the_declared_frame_is_silent(tmp_path: Path, guieval: CommandLine) -> None:
-    assert run_as(tmp_path / "right", "ui-tars-1.5-7b", load_model("ui-tars-1.5-7b"), 60).warnings == ()
-    done = guieval("dev", "audit", tmp_path)
-    same = "pixels) hits 240 of 240 targets (100.0%), and no reading fits better; these steps cannot tell it apart from"
-    assert done.code == 0 and same in done.out
+    same = "pixels) hits {0} of {0} targets (100.0%), and no reading fits better; these steps cannot tell it apart from"
+    for name, family in (("ui-tars-1.5-7b", None), ("mine", "ui_tars_1_5")):
+        assert run_as(tmp_path / name, name, load_model("ui-tars-1.5-7b"), 60, adapter=family).warnings == ()
+        done, score = guieval("dev", "audit", tmp_path / name), guieval("score", tmp_path / name)
+        assert done.code == 0 and same.format(240) in done.out
+        # that of an unlisted checkpoint is in its run, after 50, 100 and 200 clicks
+        assert (same.format(200) in (RunFolder(tmp_path / name).manifest.frame_audit or "")) == (family is not None)
+        assert ("frame of the unlisted checkpoint" in score.err) == (family is not None)
     other: list[Action] = [Type(text="tea"), LongPress(point=Point(1.0, 2.0)), Stop()]
     assert run_as(tmp_path / "none", "ui-tars-7b", load_model("ui-tars-7b"), 30, other).warnings == ()
     assert audit_records(load_model("ui-tars-7b"), RunFolder(tmp_path / "none").records) is None

@@ -15,6 +15,7 @@ from guieval.data.shipped import config_folder
 from guieval.engines.vllm.command import merged_arguments
 from guieval.history import reference_history
 from guieval.models import ABCModel, ModelConfig
+from guieval.models.unlisted import resolution
 from guieval.models.written_prompts import example_episode, shown
 from guieval.registry import adapter_class, load_model, model_configs
 from guieval.reports.tables.table import Table, columns
@@ -52,7 +53,8 @@ def _details(model: ABCModel) -> Iterator[str]:
     import yaml
 
     config = model.config
-    values = config.model_dump(mode="json", exclude_none=True) | {"scaffold": config.scaffold.to_json()}
+    values = config.model_dump(mode="json", exclude_none=True, exclude={"resolved"}) | {"scaffold": config.scaffold.to_json()}
+    yield from resolution(config)
     text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=128)
     yield text.rstrip()
     yield ""
