@@ -20,16 +20,14 @@ QWEN25 = {"model_type": "qwen2_5_vl", "max_position_embeddings": 128000}
 QWEN3 = {"model_type": "qwen3_vl", "text_config": {"max_position_embeddings": 262144}}
 BASE = {"min_pixels": 3136, "max_pixels": 12845056}
 THINKS = "{{- '<|im_start|>assistant\\n<think>\\n' }}"
-PUBLIC: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "mlx-community/UI-TARS-1.5-7B-6bit": (QWEN25, BASE, "", "ui-tars-1.5-7b"),
     "mlx-community/GLM-4.1V-9B-Thinking-5bit": ({"model_type": "glm4v"}, {}, "", "glm-4.1v-9b-thinking"),
     "Qwen/Qwen3-VL-4B-Instruct-FP8": (QWEN3, {}, "", "qwen3-vl-8b-instruct"),
     "moonshotai/Kimi-K2.5": ({"model_type": "kimi_k25", "text_config": {"model_type": "kimi_k2"}}, {}, "", "kimi-k2.5"),
     "GUI-Libra/GUI-Libra-4B": (QWEN3, {}, "", "its name fits none .* qwen3_vl, step_gui"),
     "DiffSynth-Studio/Nexus-GenV2": ({**QWEN25, "_name_or_path": "DiffSynth-Studio/Nexus-GenV2"}, BASE, "", "fits none"),
-}
-"""Of public checkpoints: config.json, image processor, chat template, and the listed one that it is like, or the refusal."""
-OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
+    # of nobody's
     "me/qwen3-vl-8b": (QWEN3, {}, THINKS, "qwen3-vl-8b-thinking"),
     "me/checkpoint-300": ({"model_type": "opencua"}, {}, "", "opencua-7b"),
     "me/step_120": ({**QWEN25, "_name_or_path": "out/UI_S1-7B"}, BASE, "", "ui-s1-7b"),
@@ -39,6 +37,7 @@ OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "me/llava-gui": ({"model_type": "llava", "text_config": []}, {}, "", "no family is known"),
     "me/lora": ({}, {}, "", "no config.json"),
 }
+"""Of each checkpoint config.json, image processor, chat template, and the listed one that it is like, or the refusal."""
 
 
 @pytest.fixture
@@ -62,9 +61,9 @@ def write(cache: Path, name: str, config: dict[str, Any], processor: dict[str, A
     return snapshot
 
 
-@every_row("name", lambda: [*PUBLIC, *OTHERS])
+@every_row("name", list(CASES))
 def test_a_configuration_gives_its_family_or_is_refused(cache: Path, name: str) -> None:
-    config, processor, template, expected = (PUBLIC | OTHERS)[name]
+    config, processor, template, expected = CASES[name]
     snapshot = write(cache, name, config, processor, template)
     for given in (name, str(snapshot)):
         if expected not in model_configs():
@@ -99,12 +98,12 @@ def test_the_marks_of_every_family_fit_its_own_checkpoints_and_no_others() -> No
     for config in known.values():
         own = [other.marks for other in known.values() if other.marks and other.adapter == config.adapter]
         for kind in {kind for marks in own for kind in marks.model_type} if config.hf_id else ():
+            files = CheckpointFiles({"model_type": kind}, {}, None)
             try:
-                like = like_listed(config.hf_id or "", CheckpointFiles({"model_type": kind}, {}, None), known.values()).config
-            except UsageError as error:  # a family of several architectures: the name says which
-                wrong += [] if "but its config.json" in str(error) else [f"{config.name}: {error}"]
-                continue
-            asked_otherwise = "asked with" in config.notes
-            if like.adapter != config.adapter and not asked_otherwise:
-                wrong.append(f"{config.name} ({kind}) is taken for {like.name}")
+                like = like_listed(config.hf_id or "", files, known.values()).config.adapter
+            except UsageError as error:
+                like = str(error)
+            several = "but its config.json" in like  # architectures, of which the name says one
+            if like != config.adapter and not several and "asked with" not in config.notes:
+                wrong.append(f"{config.name} ({kind}): {like}")
     assert wrong == []
