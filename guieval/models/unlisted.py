@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from guieval.data.hub.checkpoint import CONFIG, CheckpointFiles
+from guieval.data.checkpoint import CONFIG, CheckpointFiles
 from guieval.errors import UsageError
 from guieval.models.adapter import UNBOUND, ABCModel, ImageLimits
 from guieval.models.config import Marks, ModelConfig
@@ -59,10 +59,10 @@ def like_listed(name: str, files: CheckpointFiles, listed: Iterable[ModelConfig]
     if not known:
         raise UsageError(f"no family is known for {name!r}: {said}; add --adapter FAMILY if its responses are like one's")
     if len(families) > 1 or not named:
-        fits = f"{source} fits several" if named else f"{source} fits none"
+        fits = f"{source} fits several families" if named else f"{source} fits no family"
         raise UsageError(
-            f"the files of {name!r} do not say which family it is of: {said}, {fits} of them; add --adapter with one of "
-            f"{', '.join(families)}"
+            f"the files of {name!r} do not say which family it is of: {said} and {fits}; add --adapter with one "
+            f"of {', '.join(families)}"
         )
     chosen, opened = _by_template(known, files.template)
     return Like(chosen.config, f"{source} has {chosen.text!r} and {said}{opened}")

@@ -310,7 +310,7 @@ def test_wild_clicks_do_not_warn(tmp_path: Path) -> None:
 def test_watching_never_ends_a_run() -> None:
     model, task = load_model("ui-tars-7b"), step()
     broken = copy.copy(model)
-    vars(broken)["frame"] = lambda task: {}["frame"]  # what a foreign adapter may do wrong
+    vars(broken)["frame"] = lambda: None  # what a foreign adapter may do wrong
     watch, judge = FrameWatch(broken), ActionEvaluator("guievalkit")
     silent = Sample(outcome=judge.evaluate(task, None))
     for sample in (read_response(model, judge, task, model.render(task, task.action)), silent):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guieval.data.hub.checkpoint import CheckpointFiles
+from guieval.data.checkpoint import CheckpointFiles
 from guieval.errors import UsageError
 from guieval.models import ModelConfig
 from guieval.models.unlisted import like_listed
@@ -25,8 +25,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "mlx-community/GLM-4.1V-9B-Thinking-5bit": ({"model_type": "glm4v"}, {}, "", "glm-4.1v-9b-thinking"),
     "Qwen/Qwen3-VL-4B-Instruct-FP8": (QWEN3, {}, "", "qwen3-vl-8b-instruct"),
     "moonshotai/Kimi-K2.5": ({"model_type": "kimi_k25", "text_config": {"model_type": "kimi_k2"}}, {}, "", "kimi-k2.5"),
-    "GUI-Libra/GUI-Libra-4B": (QWEN3, {}, "", "its name fits none .* qwen3_vl, step_gui"),
-    "DiffSynth-Studio/Nexus-GenV2": ({**QWEN25, "_name_or_path": "DiffSynth-Studio/Nexus-GenV2"}, BASE, "", "fits none"),
+    "GUI-Libra/GUI-Libra-4B": (QWEN3, {}, "", "its name fits no family; .* qwen3_vl, step_gui"),
+    "DiffSynth-Studio/Nexus-GenV2": ({**QWEN25, "_name_or_path": "DiffSynth-Studio/Nexus-GenV2"}, BASE, "", "fits no family"),
     # of nobody's
     "me/qwen3-vl-8b": (QWEN3, {}, THINKS, "qwen3-vl-8b-thinking"),
     "me/checkpoint-300": ({"model_type": "opencua"}, {}, "", "opencua-7b"),

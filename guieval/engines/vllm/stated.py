@@ -9,8 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from guieval.data.checkpoint import CheckpointFiles, pixel_limits
 from guieval.data.files import read_text
-from guieval.data.hub.checkpoint import CheckpointFiles, pixel_limits
 from guieval.journal.setup import EngineFacts, text_digest
 
 MOST_OF_A_LOG = 1024 * 1024
