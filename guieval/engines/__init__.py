@@ -156,7 +156,8 @@ def request_id(key: StepKey, sample: int) -> str:
 def parse_request_id(text: str) -> tuple[StepKey, int]:
     """Step and sample of a request id, with or without a stage and the suffix of the try; ``ValueError`` for other texts."""
     parts = without_try(text).split("|")
-    if len(parts) not in (5, 6) or not (parts[3].isdecimal() and parts[4].isdecimal()):
+    numbered = len(parts) in (5, 6) and parts[3].isdecimal() and parts[4].isdecimal()
+    if not numbered or not all(map(str.isalpha, parts[5:])):
         raise ValueError(f"{text!r} is not a request id: expected benchmark|subset|episode|step|sample")
     benchmark, subset, episode = (unquote(part, errors="surrogatepass") for part in parts[:3])
     return StepKey(benchmark, subset, episode, int(parts[3])), int(parts[4])

@@ -16,18 +16,8 @@ from guieval.errors import FatalEngineError, ParseError, UsageError
 from guieval.frames import Size
 from guieval.history import HistoryEntry
 from guieval.journal import STEPS, RunFolder
-from guieval.models import ModelConfig, Request
-from guieval.models.composition import (
-    Composition,
-    StageResponse,
-    composed,
-    in_words,
-    on_the_part,
-    on_the_screen,
-    stages_in,
-    written,
-    zoomed_part,
-)
+from guieval.models import ModelConfig, Request, composition
+from guieval.models.composition import Composition, StageResponse, composed, stages_in, written
 from guieval.models.scaffold import Scaffold
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark, load_model
@@ -56,9 +46,9 @@ HERE = Click(point=Point(500.0, 750.0))
 def test_a_part_is_within_the_screen_and_its_places_are_those_of_the_screen(
     size: Size, point: tuple[float, float], factor: float, crop: Crop, found: tuple[float, float], place: tuple[float, float]
 ) -> None:
-    assert zoomed_part(size, Point(*point), factor) == crop
-    assert on_the_screen(size, crop, Point(*found)) == pytest.approx(place)
-    assert on_the_part(size, crop, Point(*place)) == pytest.approx(found)
+    assert composition.zoomed_part(size, Point(*point), factor) == crop
+    assert composition.on_the_screen(size, crop, Point(*found)) == pytest.approx(place)
+    assert composition.on_the_part(size, crop, Point(*place)) == pytest.approx(found)
 
 
 def test_a_part_is_cut_from_the_picture_as_it_is_turned(tmp_path: Path) -> None:
@@ -84,40 +74,23 @@ def said(stage: str, action: Any, *, thought: str | None = "the red one", **more
     return StageResponse(stage=stage, model="m", text=text, **more)
 
 
-PLAN, LATER = said("planner", HERE), Click(point=Point(100.0, 200.0))
-CROP: dict[str, Any] = {"crop": (270, 1200, 810, 2400)}
+LATER = Click(point=Point(100.0, 200.0))
+CROP: Crop = (270, 1200, 810, 2400)
+WHOLE, PLAN, FOUND = said("whole screen", HERE), said("planner", HERE), said("grounder", LATER, query="the red one")
+WHY = "because the response of"
+ZOOM, PAIR, ALL = scripted(2), scripted(None, True), scripted(2, True)
 
 
 @every_row(
     ("model", "stages", "point", "stage"),
     [
-        (scripted(2), [said("whole screen", HERE)], (500, 750), "whole screen"),
-        (scripted(2), [said("whole screen", HERE), said("zoom", LATER, **CROP)], (300, 600), "zoom"),
-        (scripted(None, True), [PLAN, said("grounder", LATER, query="the red one")], (100, 200), "grounder"),
-        (
-            scripted(2, True),
-            [PLAN, said("grounder", HERE, query="q"), said("zoom", LATER, query="q", **CROP)],
-            (300, 600),
-            "zoom",
-        ),
-        (
-            scripted(2),
-            [said("whole screen", HERE), said("zoom", "no", **CROP)],
-            (500, 750),
-            "whole screen, because the response of zoom has no action: no action in 'no'",
-        ),
-        (
-            scripted(None, True),
-            [PLAN, said("grounder", Stop(), query="q")],
-            (500, 750),
-            "planner, because the response of grounder has no place, but STOP",
-        ),
-        (
-            scripted(None, True),
-            [said("planner", HERE, thought=None)],
-            (500, 750),
-            "planner, because it has no words for the grounder",
-        ),
+        (ZOOM, [WHOLE], (500, 750), "whole screen"),
+        (ZOOM, [WHOLE, said("zoom", LATER, crop=CROP)], (300, 600), "zoom"),
+        (PAIR, [PLAN, FOUND], (100, 200), "grounder"),
+        (ALL, [PLAN, FOUND, said("zoom", LATER, query="q", crop=CROP)], (300, 600), "zoom"),
+        (ZOOM, [WHOLE, said("zoom", "no")], (500, 750), f"whole screen, {WHY} zoom has no action: no action in 'no'"),
+        (PAIR, [PLAN, said("grounder", Stop())], (500, 750), f"planner, {WHY} grounder has no place, but STOP"),
+        (PAIR, [said("planner", HERE, thought=None)], (500, 750), "planner, because it has no words for the grounder"),
     ],
 )
 def test_the_last_place_counts_and_a_stage_without_one_is_named(
@@ -128,7 +101,7 @@ def test_the_last_place_counts_and_a_stage_without_one_is_named(
     read = model.parse_response(task, text)
     assert stages_in(text) == tuple(stages) and isinstance(read.action, Click)
     assert (*read.action.point, read.stage) == (*point, stage)
-    assert [line for line in in_words(text).splitlines() if line.startswith("[")] == [
+    assert [line for line in composition.in_words(text).splitlines() if line.startswith("[")] == [
         f"[{number}] {each.stage}: m"
         + f", query {each.query!r}" * (each.query is not None)
         + ", shown (270, 1200) to (810, 2400) of the screenshot" * (each.crop is not None)
