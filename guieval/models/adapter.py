@@ -51,6 +51,12 @@ class Options(BaseModel, frozen=True, extra="forbid"):
         exclude_if=lambda names: not names,
         description="further data of a step (its extras) to give to the model as text, e.g. observation or tree",
     )
+    zoom: float | None = Field(
+        None, gt=1, le=10, exclude_if=lambda factor: factor is None, description="query a click again on the screen enlarged so"
+    )
+    grounder: str | None = Field(
+        None, min_length=1, exclude_if=lambda name: name is None, description="model that places each click"
+    )
 
 
 class ImageLimits(Options):
@@ -71,12 +77,14 @@ class ParsedResponse:
     """A response read: the action in the unified space, and the response's thought and conclusion without tags.
 
     ``batch`` has all actions of a response with several, in order: mode online carries them out, and ``action`` is scored.
+    ``stage`` is the stage of a composition whose place counts (:mod:`guieval.models.composition`).
     """
 
     action: Action
     thought: str | None = None
     conclusion: str | None = None
     batch: tuple[Action, ...] = ()
+    stage: str = ""
 
 
 class ABCModel(ABC):
@@ -239,6 +247,10 @@ class ABCModel(ABC):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         """The messages for one step, given its past oldest first. Pure: same arguments, same input."""
 
+    def own_past(self, history: Sequence[HistoryEntry]) -> Sequence[HistoryEntry]:
+        """The past with the responses that the family itself wrote; of a composition, those of its first stage."""
+        return history
+
     @classmethod
     def prompt(cls, name: str, **values: str) -> str:
         """The text of ``prompts/NAME.txt`` next to the family's module, without its first line, which states the origin; each
@@ -370,7 +382,7 @@ def _telling(prepare: Callable[..., ModelInput]) -> Callable[..., ModelInput]:
 
     @wraps(prepare)
     def prepare_input(self: ABCModel, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        prepared = prepare(self, task, history)
+        prepared = prepare(self, task, self.own_past(history))
         names = self.options.screen_texts
         return with_screen_texts(prepared, task, names, self.frame(task)) if names else prepared
 

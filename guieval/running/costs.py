@@ -303,7 +303,9 @@ def price_of_run(run: RunFolder, prices: Sequence[Price] = ()) -> Price | None:
     """The price of a run's model: among ``prices``, else the one that the run recorded."""
     manifest = run.manifest
     model = manifest.model.model_extra or {}
-    names = (manifest.config.server.served_model, model.get("served_as"), manifest.model.hf_id, manifest.model_name)
+    names = [manifest.config.server.served_model, model.get("served_as"), manifest.model.hf_id, manifest.model_name]
+    if "grounder" in (manifest.options or {}):  # two models, of which the planner's price is not that of both
+        names = names[-1:]
     return find_price(prices, [name for name in names if isinstance(name, str)]) or _recorded_price(run)
 
 
