@@ -122,7 +122,7 @@ LIGHT = $(addprefix --extra ,anthropic gemini hub openai pandas report)
 HEAVY = $(addprefix --extra ,baseline cluster train verl web)
 LOWEST = $(BIN)/uv pip compile --quiet --no-header --python-version 3.11 --resolution lowest-direct pyproject.toml
 USED = $(addprefix tests/,cli/test_help.py cli/test_cli.py cli/test_cli_patches.py cli/test_cli_score.py cli/test_cli_compare.py data/hub \
-	data/test_screenshots.py engines/apis engines/http/test_chat_answers.py online/servers/test_openenv.py parsing reports/exchange \
+	data/test_screenshots.py engines/apis engines/http/test_chat_answers.py connectors/servers/test_openenv.py parsing exchange \
 	reports/opened reports/server reports/test_whole_cost.py)
 lowest: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

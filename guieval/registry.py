@@ -20,16 +20,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import is_prepared, read_preparation
 from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
 from guieval.data.files import read_text
 from guieval.data.names import natural_order
 from guieval.data.shipped import config_folder
-from guieval.data.yaml_text import read_yaml
-from guieval.errors import GuievalError, UsageError, first_problem, known_name, nearest
+from guieval.data.user_files import read_record
+from guieval.errors import GuievalError, UsageError, known_name, nearest
 from guieval.models import ABCModel, KnownModel, ModelConfig, Scaffold, Task
 from guieval.models.families import TASKS
 from guieval.wings import absent
@@ -193,17 +191,7 @@ def _module_from_file(path: Path) -> ModuleType:
 
 def read_scaffold(path: Path) -> Scaffold:
     """The scaffold in a YAML file; :class:`UsageError` that names a wrong field."""
-    try:
-        values = read_yaml(read_text(path))
-        return Scaffold.model_validate(values)
-    except OSError as error:
-        raise UsageError(f"the scaffold file {str(path)!r} cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        problem = first_problem(error, Scaffold)
-        where = problem.field or "(whole file)"
-        raise UsageError(f"the scaffold file {str(path)!r}, field {where}: {problem.sentence}") from None
-    except ValueError as error:
-        raise UsageError(f"the scaffold file {str(path)!r} is not YAML: {error}") from None
+    return read_record(path, Scaffold, "the scaffold file", yaml=True)
 
 
 @cache
@@ -331,7 +319,7 @@ def reading_model(model: str | None, adapter: str | None, options: Mapping[str, 
     if model is None and adapter is None:
         if options:
             raise UsageError(
-                f"--set model.{next(iter(options))} is for the adapter that reads raw replies: add --model or --adapter"
+                f"--set model.{next(iter(options))} is for the adapter that reads raw responses: add --model or --adapter"
             )
         return None
     config = model_config(model or adapter or "", adapter)

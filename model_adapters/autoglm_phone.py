@@ -116,7 +116,7 @@ class AutoGLMPhone(ABCModel):
 
 
 def _split(text: str) -> tuple[str | None, CallExpression]:
-    """The thought and the call of a reply; without tags, the thought is what is before the call, as the authors read it.
+    """The thought and the call of a response; without tags, the thought is what is before the call, as the authors read it.
 
     So is that of a thought which is never closed (``phone_agent/model/client.py``, ``_parse_response``).
     """

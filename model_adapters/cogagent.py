@@ -43,7 +43,7 @@ class CogAgentOptions(Options):
         "Status-Action-Operation",
         "Action-Operation-Sensitive",
         "Action-Operation",
-    ] = Field("Status-Plan-Action-Operation-Sensitive", description="what a reply is asked to hold, except in grounding")
+    ] = Field("Status-Plan-Action-Operation-Sensitive", description="what a response is asked to hold, except in grounding")
     scroll_words: ScrollWords | None = Field(
         None, description="what a scroll's name states; by default the finger's way on phones, the content's on computers"
     )
@@ -152,7 +152,7 @@ class CogAgent(ABCModel):
         return f"[[{x},{y},{x},{y}]]"
 
     def _past(self, entry: HistoryEntry) -> str:
-        """A past step: its call and its sentence, as the reply has them; without a call for it, its sentence alone."""
+        """A past step: its call and its sentence, as the response has them; without a call for it, its sentence alone."""
         own = own_response(entry, _own)
         if own is not None:
             return own

@@ -1,7 +1,7 @@
 """EvoCUA (Qwen3-VL based): an ``Action:`` sentence and a ``computer_use`` call on desktops, in 999ths of the screen.
 
 Source: meituan/EvoCUA@4a0ad5f, ``mm_agents/evocua/prompts.py`` (prompt style S2, with which the released checkpoints are
-evaluated) and ``evocua_agent.py`` (the conversation: the last four replies with their screenshots, older steps as sentences;
+evaluated) and ``evocua_agent.py`` (the conversation: the last four responses with their screenshots, older steps as sentences;
 what each action does; relative coordinates). Style S1, pyautogui code, is not supported.
 
 The prompt calls the screen 1000x1000, the agent divides by 999, which is the default; the option ``scale`` chooses the other

@@ -26,7 +26,7 @@ class GUIOwl15Options(ImageLimits):
     """Options of GUI-Owl-1.5; image limits default to those of ``mobile_use/utils.py``."""
 
     max_images: int = Field(5, ge=1, description="screenshots per request, the current one included")
-    reasons: bool = Field(False, description="whether it is a Thinking checkpoint, whose replies begin with a reasoning block")
+    reasons: bool = Field(False, description="a Thinking checkpoint, whose responses begin with a reasoning block")
 
 
 class GUIOwl15(MobileAgentModel):

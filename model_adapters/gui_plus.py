@@ -59,7 +59,7 @@ class GUIPlus(MobileAgentModel):
         return ModelInput(tuple(messages), extra=extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        # an end tag without a block closes many of its replies in place of the call's own
+        # an end tag without a block closes many of its responses in place of the call's own
         return super().parse_response(task, text.rstrip().removesuffix("</think>"))
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:

@@ -152,7 +152,7 @@ _WRITTEN = re.compile(
 
 
 def _parts(text: str) -> tuple[str | None, str]:
-    """A reply's thought, and its answer without tags.
+    """A response's thought, and its answer without tags.
 
     Only what follows the reasoning counts, and of several answers the first. Tolerated: tags that are not closed, and
     no ``<answer>`` tag if the literal begins the answer, a line, or what follows a colon or a fence.
@@ -166,7 +166,7 @@ def _parts(text: str) -> tuple[str | None, str]:
     else:
         begins = _UNTAGGED.search(rest)
         if begins is None:
-            raise ParseError(f"the reply has no <answer>: {text.strip()[:80]!r}")
+            raise ParseError(f"the response has no <answer>: {text.strip()[:80]!r}")
         body = rest[begins.end() :]
     closing = _ANSWER_END.search(body)
     return thought or None, (body if closing is None else body[: closing.start()]).strip()

@@ -71,6 +71,6 @@ class InfiGUIR1(tools.QwenToolsModel):
         text = first_round(text)
         thought, rest = split_reasoning(text, NEVER if "</think" in text else "```json")
         if "{" not in rest and "[" not in rest:
-            raise ParseError(f"the reply gives no place: {text.strip()[:80]!r}")
+            raise ParseError(f"the response gives no place: {text.strip()[:80]!r}")
         call = tools.split_reply(rest).call if "<tool_call>" in rest else json_value(rest)
         return ParsedResponse(self._action(task, call), thought or None)

@@ -1,10 +1,10 @@
 """MAI-UI (Qwen3-VL based): a thought and a ``mobile_use`` call in tags, in 999ths of the screen; grounding in thousandths.
 
 Source: Tongyi-MAI/MAI-UI@4dd07b9, ``src/prompt.py`` (prompts), ``src/mai_naivigation_agent.py`` (the conversation: the
-instruction, then each past reply with the screenshots of the last two, and SCALE_FACTOR = 999), ``src/mai_grounding_agent.py``
-and ``evaluation/grounding/eval_server.py`` (grounding prompt; the first divides by 999, the second by 1000; of 419 recorded
-replies no verdict depends on it). Both scales are options, and ``guieval dev audit`` shows which
-one fits.
+instruction, then each past response with the screenshots of the last two, and SCALE_FACTOR = 999),
+``src/mai_grounding_agent.py`` and ``evaluation/grounding/eval_server.py`` (grounding prompt; the first divides by 999, the
+second by 1000; of 419 recorded responses no verdict depends on it). Both scales are options, and ``guieval dev audit`` shows
+which one fits.
 
 Not published: a step instruction takes the goal's place; the direction of a swipe is taken for the finger's (MobileWorld, by
 the same authors, distinguishes it from a scroll). The prompt names the apps of AndroidWorld; it is sent to every benchmark.

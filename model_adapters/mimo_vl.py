@@ -165,7 +165,7 @@ _PLACE = re.compile(r"(?:\[\s{0,9})?\{\s{0,9}[\"'](?:bbox_2d|point_2d|action)[\"
 
 
 def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
-    """A reply's thought, and its text from the answer on.
+    """A response's thought, and its text from the answer on.
 
     As in the authors' reader, that is a fenced block, else the first object that begins with ``action``. That reader looks for
     them in the thought as well; here what is tried out in a thought is not an answer, so a thought that is never closed leaves
@@ -175,7 +175,7 @@ def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
     fence = "```json" if "```json" in text else ""
     thought, rest = closed_thought(text, fence)
     if thought is not None and not rest.strip():
-        raise ParseError("the reply ends in its thought")
+        raise ParseError("the response ends in its thought")
     fenced = _FENCE.search(rest)
     opening = fenced or (_PLACE if grounding else _OBJECT).search(rest)
     if opening is None:

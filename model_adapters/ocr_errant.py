@@ -2,7 +2,7 @@
 
 A trained model's skill, and how it reacts to its own past, can only be estimated. Here both are options: which screens the
 agent knows the answer to, how often it slips, whether it finds back, and what its own past steps do to it. Slips are drawn
-from the seed, the prompt and the screenshot, so the same run gives the same replies. The wire format is the baseline's, and
+from the seed, the prompt and the screenshot, so the same run gives the same responses. The wire format is the baseline's, and
 states for each past step whether the agent took it itself.
 """
 

@@ -1,4 +1,4 @@
-"""Models served by an OpenAI-compatible API (GPT-4o, Claude, Gemini and others): one function call a reply.
+"""Models served by an OpenAI-compatible API (GPT-4o, Claude, Gemini and others): one function call a response.
 
 No author publishes a prompt for these, so the words are ours. The interface is documented: ``tools``, ``tool_choice`` and
 ``parallel_tool_calls`` of the chat completions API, whose calls the engine passes on as text. The frame is an option of the
@@ -144,7 +144,7 @@ def _read(text: str, *, grounding: bool) -> tuple[str | None, str, Mapping[str, 
             return reasoning or rest[: begun.start()].strip() or None, call.name, call.arguments
         if brace < 0:
             words = rest.strip()
-            raise ParseError(f"the reply makes no function call: {words[:80]!r}" if words else "the reply is empty")
+            raise ParseError(f"the response makes no function call: {words[:80]!r}" if words else "the response is empty")
     reply = split_reply(text)
     before = text.partition("<tool_call>")[0].strip() if "<tool_call>" in text else ""
     name, arguments = _named(reply.call)
@@ -159,7 +159,7 @@ def _named(call: Any) -> tuple[str, Mapping[str, Any]]:
     if isinstance(call, dict) and isinstance(call.get("function"), dict):
         call = call["function"]
     if not isinstance(call, dict):
-        raise ParseError(f"the reply's JSON is not a function call: {call!r:.80}")
+        raise ParseError(f"the response's JSON is not a function call: {call!r:.80}")
     name = next((call[key] for key in ("name", "function", "recipient_name") if key in call), "")
     arguments = next((call[key] for key in ("arguments", "parameters") if key in call), None)
     if arguments is None:
@@ -167,7 +167,7 @@ def _named(call: Any) -> tuple[str, Mapping[str, Any]]:
     if isinstance(arguments, str):
         arguments = json_value(arguments)
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise ParseError(f"the reply's JSON is not a function call: {call!r:.80}")
+        raise ParseError(f"the response's JSON is not a function call: {call!r:.80}")
     if name == "multi_tool_use.parallel":
         return _named(arguments.get("tool_uses"))
     return name.strip().lower().removeprefix("functions."), arguments

@@ -75,7 +75,7 @@ class OpenCUA(ABCModel):
         return f"# Step {index + 1}:\n{thought}## Action:\n{self.sentence(entry)}\n"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply: its sections, and the code in ``## Code``; without that section, anywhere in the reply."""
+        """Read a response: its sections, and the code in ``## Code``; without that section, anywhere in the response."""
         parts = _SECTION.split(text)
         sections = {name.lower(): body.strip() for name, body in reversed(list(zip(parts[1::2], parts[2::2], strict=True)))}
         found = code.calls_in(sections.get("code", parts[-1]))

@@ -82,7 +82,7 @@ class OSGenesis(ABCModel):
         return PIXELS if self.options.coordinates == "pixels" else PER_1000
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply. As in the authors' scorer a missing ``action:`` is tolerated, and the first object counts."""
+        """Read a response. As in the authors' scorer a missing ``action:`` is tolerated, and the first object counts."""
         label = _LABEL.search(text)
         start = label.end() if label is not None else text.find("{")
         if start < 0:

@@ -4,7 +4,7 @@ Sources: likaixin2000/ScreenSpot-Pro-GUI-Grounding ``models/qwen2vl.py`` (prompt
 1000), the image processor's configuration of Qwen/Qwen2-VL-7B-Instruct (image limits).
 
 Its makers publish no prompt for a task on a screen, so the model only grounds: on any step it is asked for a box, whose middle
-is the click; there is no past. The authors of the benchmark take the last box of a reply; here the first one counts.
+is the click; there is no past. The authors of the benchmark take the last box of a response; here the first one counts.
 """
 
 from __future__ import annotations

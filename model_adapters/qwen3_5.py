@@ -5,7 +5,7 @@ thousandths of the screen, image limits, the query of a grounding step); QwenLM/
 server). The authors publish no prompt for phones: option ``prompt: mobile`` is Qwen3-VL's, whose screen is 999x999. A call of
 ``computer`` is read as cua reads it under either prompt.
 
-In cua ``terminate`` and ``answer`` are commented out, since its agent ends with the first reply that makes no call; they are
+In cua ``terminate`` and ``answer`` are commented out, since its agent ends with the first response that makes no call; they are
 offered here, so that the end of a task is an action. A positive number turns the wheel up, as the prompt states, and with
 ``hscroll`` to the right, as in pyautogui. A click with modifier keys is kept as an unsupported action.
 

@@ -33,7 +33,7 @@ from . import _qwen_tools as tools
 class Qwen3VLOptions(ImageLimits):
     """Options of Qwen3-VL; image limits default to those of qwen-vl-utils."""
 
-    reasons: bool = Field(False, description="whether it is a Thinking checkpoint, whose replies begin with a reasoning block")
+    reasons: bool = Field(False, description="a Thinking checkpoint, whose responses begin with a reasoning block")
     list_scale: Literal[1000, 999] = Field(1000, description="extent of the screen in bbox_2d and point_2d lists")
 
 

@@ -83,7 +83,7 @@ COMPUTER = calls.CallTable(
 
 DESKTOP = UpAndDown(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"}))
 MOST = 20
-"""Most calls of a reply that are carried out online."""
+"""Most calls of a response that are carried out online."""
 _LEAD = re.compile(r"^[ \t]*(?:```\w*)?[ \t]*", re.MULTILINE)
 """Text allowed before a call on its line: blanks, or a fence."""
 
@@ -130,7 +130,7 @@ class ScaleCUA(ABCModel):
         thought, rest = split_reasoning(first_round(text), "<action>")
         written = tagged(rest, "action")
         if written is None:
-            raise ParseError(f"the reply has no <action>: {text.strip()[:80]!r}")
+            raise ParseError(f"the response has no <action>: {text.strip()[:80]!r}")
         try:
             found = self._calls(written)
         except ParseError:
@@ -143,7 +143,7 @@ class ScaleCUA(ABCModel):
         return ParsedResponse(action, thought, tagged(rest, "operation") or None, self._batch(task, found))
 
     def _calls(self, written: str) -> list[code.PyAutoGuiCall]:
-        """The calls in a reply's action. What is not Python, for its quotes or an end that is missing, is read as one call."""
+        """The calls in a response's action. What is not Python (its quotes, a missing end) is read as one call."""
         if written.count("(") <= written.count(")"):  # Python takes long for brackets that are never closed
             with contextlib.suppress(ParseError):
                 return code.calls_of(_LEAD.sub("", written), _POSITIONS, bare=True)

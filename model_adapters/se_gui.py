@@ -2,7 +2,7 @@
 
 Source: YXB-NKU/SE-GUI@0e26237, ``src/eval/test_grounding_r1_nothink.py`` (prompt, layout, limits for ScreenSpot-Pro; the
 scripts for ScreenSpot and ScreenSpot-v2 state 2,007,040 and 3,512,320 pixels at most). The README's example sends no system
-prompt and begins the answer instead; the recorded replies are the script's.
+prompt and begins the answer instead; the recorded responses are the script's.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class StepGUI(ABCModel):
         thought, fields = _fields(text)
         name = fields.get("action", "").upper()
         if not name:
-            raise ParseError(f"the reply has no action: {text.strip()[:80]!r}")
+            raise ParseError(f"the response has no action: {text.strip()[:80]!r}")
         arguments = {key: value for key, value in fields.items() if key not in ("action", "explain", "summary")}
         return ParsedResponse(self.read_call(task, name, arguments), thought, fields.get("summary") or None)
 

@@ -36,9 +36,9 @@ CALLS = calls.CallTable(
 
 
 class TinyOptions(ImageLimits):
-    """The policy's prompts and replies."""
+    """The policy's prompts and responses."""
 
-    words: bool = Field(True, description="whether replies and the past contain words, or actions alone")
+    words: bool = Field(True, description="whether responses and the past contain words, or actions alone")
 
 
 class TinyPolicy(ABCModel):
@@ -64,7 +64,7 @@ class TinyPolicy(ABCModel):
         text = text.strip()
         found = _ACTION.search(text) if text.endswith(")") else None
         if found is None:
-            raise ParseError(f"the reply does not end in an action, such as click(X,Y): {text[-80:]!r}")
+            raise ParseError(f"the response does not end in an action, such as click(X,Y): {text[-80:]!r}")
         given = {group: value for group, value in found.groupdict().items() if value is not None}
         name = next(iter(given))
         arguments = {_ARGUMENTS.get(group, group): value for group, value in given.items()}

@@ -1,7 +1,7 @@
 """UGround-V1 (Qwen2-VL based): a point ``(x, y)`` in thousandths of the screen.
 
 Source: OSU-NLP-Group/UGround@3a9b9f2, ``grounding/uground_qwen2vl_serve.py`` (prompt of the server's mode, which the authors'
-figures are from; division by 1000). The first UGround, which is LLaVA based, has another format and no server.
+numbers are from; division by 1000). The first UGround, which is LLaVA based, has another format and no server.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _typed(call: calls.Arguments) -> Action:
 
 
 MOST = 20
-"""Most functions of a reply that are carried out online."""
+"""Most functions of a response that are carried out online."""
 _LOOKS = frozenset({"open_computer", "take_screenshot"})
 _KEY = calls.enter(lambda call: keys_pressed(call.keys("key").keys, call), key="enter")
 CALLS = calls.CallTable(
@@ -110,7 +110,7 @@ class UITars2(ABCModel):
         acting = [(call.name, call.arguments) for call in made if call.name not in _LOOKS]
         if not acting:
             raise ParseError(
-                "the reply only looks at the screen" if made else f"the response has no call: {text.strip()[:80]!r}"
+                "the response only looks at the screen" if made else f"the response has no call: {text.strip()[:80]!r}"
             )
         batch = self._read(task, *acting[0])
         action = batch[0]
@@ -146,7 +146,7 @@ class UITars2(ABCModel):
 
 
 def _parts(text: str) -> tuple[str | None, list[CallExpression]]:
-    """A reply's thought, and its functions in order."""
+    """A response's thought, and its functions in order."""
     reasoning, rest = split_reasoning(first_round(text), "<seed:tool_call>")
     words, tag, body = rest.partition("<seed:tool_call>")
     return tagged(words, "gui_think") or reasoning or None, list(function_calls(body if tag else rest))

@@ -1,4 +1,4 @@
-"""UI-Venus-1.5 (Qwen3-VL based): the reply format of UI-Venus with prompts of its own, places in thousandths of the screen.
+"""UI-Venus-1.5 (Qwen3-VL based): the response format of UI-Venus with prompts of its own, places in thousandths of the screen.
 
 Source: inclusionAI/UI-Venus@c3a1442, ``models/navigation/utils.py`` (prompts for phones and web pages),
 ``Venus_framework/processor/uivenus_processor.py`` (the Chinese prompt of the agent on devices), ``models/navigation/

@@ -20,6 +20,7 @@ from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.metrics import Measured
 from guieval.metrics.intervals import Interval
+from guieval.reports.plots.drawn import check_labels
 
 SETTINGS, LOG, EVALUATIONS, MOST_POINTS = "training.yaml", "log.jsonl", "evaluations.jsonl", 40
 _OF_A_SEED = ("seed", "out", "data", "report_to", "notes")
@@ -42,13 +43,13 @@ FIGURES: tuple[LoggedMetric, ...] = (
     LoggedMetric("reward for the type", ("*/type",)),
     LoggedMetric("reward for the parameters", ("*/params", "*/coordinate", "*/iou", "*/soft", "*/exact")),
     LoggedMetric("spread of the rewards of a group", ("reward_std",)),
-    LoggedMetric("exact match of the replies (%)", ("watch/exact_match", "*/exact_match"), share=True),
+    LoggedMetric("exact match of the responses (%)", ("watch/exact_match", "*/exact_match"), share=True),
     LoggedMetric("successful rollouts (%)", ("online/success", "semi_online/success"), share=True),
     LoggedMetric("entropy", ("entropy",)),
     LoggedMetric("KL", ("kl",)),
     LoggedMetric("clipped tokens (%)", ("clip_ratio/region_mean",), share=True),
     LoggedMetric("groups kept (%)", ("dynamic_sampling/kept_share",), share=True),
-    LoggedMetric("tokens per reply", ("completions/mean_length",)),
+    LoggedMetric("tokens per response", ("completions/mean_length",)),
     LoggedMetric("loss", ("loss",)),
     LoggedMetric("learning rate", ("learning_rate",)),
     LoggedMetric("norm of the gradient", ("grad_norm",)),
@@ -87,8 +88,7 @@ def training_curves(folders: Sequence[Path], labels: Sequence[str] | None = None
     Raises :class:`UsageError` for a folder without a training, one whose log has no metric, and a wrong number of labels.
     """
     trainings = [_read(folder) for folder in folders]
-    if labels is not None and len(labels) != len(trainings):
-        raise UsageError(f"there are {len(trainings)} trainings and {len(labels)} --label; give one for each, in order")
+    check_labels(labels, len(trainings), "trainings")
     groups: dict[str, list[_Training]] = {}
     for place, training in enumerate(trainings):
         key = json.dumps(_alike(training.settings), sort_keys=True, default=str) if labels is None else labels[place]
