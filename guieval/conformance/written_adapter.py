@@ -237,6 +237,6 @@ def _request(found: CheckpointFolder) -> Iterator[str]:
     if told:
         yield f'    messages.append(Message("user", ({", ".join([*words, "self.image(task)"])})))'
     else:
-        yield f"    turns = [({''.join(f'{each}, ' for each in words).rstrip()}), *(() for _ in past)]"
+        yield f"    turns = [({''.join(f'{each}, ' for each in words).rstrip()})]"
         yield "    messages += self.conversation(task, past, self.options.max_images, turns)"
     yield "    return ModelInput(tuple(messages))"
