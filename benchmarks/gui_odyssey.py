@@ -20,7 +20,7 @@ Labels, as ``data/format_converter.py`` reads them (all places are [x, y] in [0,
 - ``TEXT`` types ``info``; ``COMPLETE`` stops with *finish*, ``INCOMPLETE`` with *impossible*. The documentation's own words
   for these, ``TYPE``, ``IMPOSSIBLE``, ``HOME`` and ``BACK``, are understood too.
 
-RECENT is kept as its own button. AgentCPM-GUI's and GUIEvalKit's preparations turn it into HOME, so their figures call an
+RECENT is kept as its own button. AgentCPM-GUI's and GUIEvalKit's preparations turn it into HOME, so their scores call an
 answer HOME right at such a step.
 
 v2 adds ``sam2_bbox`` ([x1, y1, x2, y2] in [0, 1000], empty if nothing is touched), which becomes the step's only box, and

@@ -1,4 +1,4 @@
-"""The unified action space, into which all labels and all model replies are translated.
+"""The unified action space, into which all labels and all model responses are translated.
 
 Source: Table 9 of the GUIEvalKit paper (Scaling, Benchmarking, and Reasoning of Vision-Language Agents for Mobile GUI
 Navigation). Points are floats in [0, 1000] per axis, x to the right and y down. A scroll's direction is the *finger's*.

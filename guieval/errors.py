@@ -52,7 +52,7 @@ class ParseError(GuievalError):
     """A model's response has no action that its family's format defines; the verdict is *unparseable*."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(in_short(message))  # it may repeat the reply, which may be megabytes
+        super().__init__(in_short(message))  # it may repeat the response, which may be megabytes
 
 
 class IncompleteAction(ParseError):

@@ -47,7 +47,7 @@ def known_logprob(value: Any) -> float | None:
     return float(value) if number and LOWEST_LOGPROB <= value <= HIGHEST_LOGPROB else None
 
 
-# checked on the record and not on the server's reply, so that journals of older versions are checked too
+# checked on the record and not on the server's response, so that journals of older versions are checked too
 TokenCount: TypeAlias = Annotated[int | None, BeforeValidator(known_count)]
 LogProbability: TypeAlias = Annotated[float | None, BeforeValidator(known_logprob)]
 
@@ -257,13 +257,13 @@ class Sample(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     raw_response: str | None = None
-    reasoning: str | None = Field(None, description="text that the server's reasoning parser removed from the reply")
+    reasoning: str | None = Field(None, description="text that the server's reasoning parser removed from the response")
     thought: str | None = None
     conclusion: str | None = None
     action: Action | None = None
     batch: Annotated[
         tuple[Action, ...],
-        Field(exclude_if=lambda batch: not batch, description="all actions of a reply with several; the first is scored"),
+        Field(exclude_if=lambda batch: not batch, description="all actions of a response with several; the first is scored"),
     ] = ()
     error: StepError | None = None
     outcome: StepOutcome
@@ -272,7 +272,7 @@ class Sample(BaseModel):
     finish_reason: str | None = None
     seconds: float | None = Field(None, description="from sending the request to the end of its answer; not compared")
     attempts: int = 1
-    logprob: LogProbability = Field(None, description="mean natural log-probability of the reply's tokens, if requested")
+    logprob: LogProbability = Field(None, description="mean natural log-probability of the response's tokens, if requested")
     in_reasoning: Annotated[
         bool,
         Field(exclude_if=lambda found: not found, description="the text was empty, and the reasoning was read in its place"),
@@ -288,7 +288,7 @@ class Sample(BaseModel):
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions of the reply in order; empty if it has none."""
+        """The actions of the response in order; empty if it has none."""
         return self.batch or (() if self.action is None else (self.action,))
 
     @property
@@ -340,7 +340,7 @@ class StepRecord(BaseModel):
     samples: tuple[Sample, ...] = Field(min_length=1)
     patch: Patch | None = Field(None, description="what later steps see of this one, if its mismatch was patched")
     earlier: tuple[int, ...] = Field((), description="indices of samples that an earlier record of the step also has")
-    models: tuple[str, ...] = Field((), description="model names that the replies report, without repetitions")
+    models: tuple[str, ...] = Field((), description="model names that the responses report, without repetitions")
     screen: tuple[int, str] | None = Field(
         None, description="the screenshot that was sent: size of its file in bytes, first 16 digits of its SHA-256"
     )

@@ -2,8 +2,9 @@
 
 Sources: zai-org/GLM-V ``examples/gui-agent/*/agent.md`` (actions, history sample, swipe words), ``README.md`` (grounding, box
 tokens), ``glmv_reward`` (what the authors' own reader tolerates), ``inference/trans_infer_bench.py`` (a thought that is not
-closed leaves the reply unfinished); issues #114 (boxes) and #159 (past steps need a reason). No prompt with a step instruction
-is published, so it takes the goal's place, as in GUIEvalKit. Each adapter defines its prompt, its tags and its switch.
+closed leaves the response unfinished); issues #114 (boxes) and #159 (past steps need a reason). No prompt with a step
+instruction is published, so it takes the goal's place, as in GUIEvalKit. Each adapter defines its prompt, its tags and its
+switch.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class GLMModel(ABCModel):
         return {"supported_apps": ",".join(self.options.supported_apps)}
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply; of several actions or boxes the first counts.
+        """Read a response; of several actions or boxes the first counts.
 
         The thought is the ``<think>`` block, which has to be closed, the conclusion the reason; with thinking turned off the
         reason is both. Tolerated: no box tokens, or no closing one; ``<answer>`` unclosed or missing; fences; labels in bold or
@@ -167,7 +168,7 @@ _PAIR = re.compile(rf"{_OPEN}({_NUMBER}{_NEXT}){_CLOSE}")
 
 
 def _parts(text: str) -> tuple[str | None, str, str, str]:
-    """A reply's thought, memory, reason, and what its action is to be looked for in."""
+    """A response's thought, memory, reason, and what its action is to be looked for in."""
     text = first_round(text)
     thought, rest = closed_thought(text, BEGIN if BEGIN in text else "Action:")
     rest = _ANSWER.sub("", rest, count=1)
@@ -186,7 +187,7 @@ def _unlabelled(text: str) -> str:
     begins = _OBJECT.search(text)
     # an object in the middle of a sentence is talked about, not chosen
     if begins is None and "{" in text:
-        raise ParseError(f"the reply talks about an action but chooses none: {text.strip()[:80]!r}")
+        raise ParseError(f"the response talks about an action but chooses none: {text.strip()[:80]!r}")
     return text if begins is None else text[begins.start() :]
 
 
@@ -219,7 +220,7 @@ _LEADING_ZERO = re.compile(r"0\d")
 def _call(body: str) -> dict[str, Any]:
     named = _CALL.match(body)
     if named is not None:
-        raise ParseError(f"the reply calls {named[1]!r}, as the desktop and web prompts ask for; this one asks for an object")
+        raise ParseError(f"the response calls {named[1]!r}, as the desktop and web prompts ask; this one asks for an object")
     stripped = body.strip()
     if stripped.startswith("{{") and stripped.endswith("}}"):
         body = stripped[1:-1]
@@ -233,5 +234,5 @@ def _call(body: str) -> dict[str, Any]:
     if isinstance(call, list) and call:
         call = call[0]
     if not isinstance(call, dict) or not isinstance(call.get("action_type"), str):
-        raise ParseError(f"the reply's JSON is not an action: {call!r:.80}")
+        raise ParseError(f"the response's JSON is not an action: {call!r:.80}")
     return call

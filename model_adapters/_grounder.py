@@ -52,7 +52,7 @@ class Grounder(ABCModel):
         first = text.strip().partition("\n")[0]
         place = first if is_place(first) else stated_place(text)
         if place is None:
-            raise ParseError(f"the reply gives no place: {text.strip()[:80]!r}")
+            raise ParseError(f"the response gives no place: {text.strip()[:80]!r}")
         return place
 
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:

@@ -1,6 +1,6 @@
-"""Shared by models of hosted APIs: the size of the image that is sent, the past in words, and native computer-use replies.
+"""Shared by models of hosted APIs: the size of the image that is sent, the past in words, and native computer-use responses.
 
-A reply is text with calls between ``<tool_call>`` tags, as :mod:`guieval.engines.apis` writes the calls of an answer. Of
+A response is text with calls between ``<tool_call>`` tags, as :mod:`guieval.engines.apis` writes the calls of an answer. Of
 several calls the first one that acts is scored, and all are carried out online; calls that only look (screenshot, zoom) are
 answered by the engine. A turn that ends without a call ends the task, as it does in the makers' own agent loops.
 """
@@ -132,7 +132,7 @@ class ComputerUse(HostedModel):
     options: ComputerOptions
     scroll_words: calls.ScrollWords = "content"
     several_actions: ClassVar[str] = "the first is scored"
-    """The scored part of a reply with several actions."""
+    """The scored part of a response with several actions."""
     own_mobile_tools: ClassVar[bool] = False
     """Whether the API's tool can open apps, press buttons and hold on phones, so that no functions are added for these."""
 
@@ -228,7 +228,7 @@ _TAGS = re.compile(r"<(safety_check|refusal)>(.*?)</\1>", re.DOTALL)
 
 
 def split_calls(text: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
-    """The words of a reply and its calls (name, arguments) in order. Raises :class:`ParseError` for a call without a name."""
+    """A response's words and calls (name, arguments) in order. Raises :class:`ParseError` for a call without a name."""
     made = []
     for written in _CALL.findall(text):
         try:
@@ -236,7 +236,7 @@ def split_calls(text: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
         except (ValueError, RecursionError):
             call = None
         if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-            raise ParseError(f"the reply's call cannot be read: {written[:80]!r}")
+            raise ParseError(f"the response's call cannot be read: {written[:80]!r}")
         arguments = call.get("arguments")
         made.append((call["name"], arguments if isinstance(arguments, dict) else {}))
     return _CALL.sub("", text).strip(), made
@@ -244,9 +244,9 @@ def split_calls(text: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
 
 def _without_call(words: str, looked: bool, *, grounding: bool) -> act.Stop:
     if looked:
-        raise ParseError("the reply only looks at the screen, and never acts")
+        raise ParseError("the response only looks at the screen, and never acts")
     if grounding or END_TURN not in words:
-        raise ParseError(f"the reply makes no call: {words[:80]!r}" if words else "the reply is empty")
+        raise ParseError(f"the response makes no call: {words[:80]!r}" if words else "the response is empty")
     return act.Stop(status="impossible" if "<refusal>" in words else "finish")
 
 

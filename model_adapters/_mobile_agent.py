@@ -1,7 +1,7 @@
 """The conversation of Mobile-Agent-v3.5: older steps are named in the request, the last ones are turns with their screenshots.
 
-Source: X-PLUG/MobileAgent@11cea57 ``Mobile-Agent-v3.5/mobile_use/utils.py``. A reply is an ``Action:`` sentence and a call in
-tags.
+Source: X-PLUG/MobileAgent@11cea57 ``Mobile-Agent-v3.5/mobile_use/utils.py``. A response is an ``Action:`` sentence and a call
+in tags.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class PyAutoGuiCall(NamedTuple):
 
 
 def calls_in(text: str) -> list[PyAutoGuiCall]:
-    """The calls in a reply's code: in its first fence, else the lines that are calls. Raises :class:`ParseError`."""
+    """The calls in a response's code: in its first fence, else the lines that are calls. Raises :class:`ParseError`."""
     fenced = _FENCED.search(text)
     if fenced is None:
         return calls_of("\n".join(_CALL_LINE.findall(text)), POSITIONS)
@@ -63,7 +63,7 @@ def calls_of(code: str, positions: Mapping[str, tuple[str, ...]], *, bare: bool 
     1,000 marks is not read: a model stuck in a loop writes many thousands, which Python takes long for.
     """
     if len(_MARKS.findall(code)) > MOST_MARKS:
-        raise ParseError(f"the reply's code is too long to be a step's: {code.strip()[:80]!r}")
+        raise ParseError(f"the response's code is too long to be a step's: {code.strip()[:80]!r}")
     code = code.strip()
     try:
         with warnings.catch_warnings():
@@ -72,7 +72,7 @@ def calls_of(code: str, positions: Mapping[str, tuple[str, ...]], *, bare: bool 
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         if code.endswith("))") and code.count("(") + 1 == code.count(")"):
             return calls_of(code[:-1], positions, bare=bare)
-        raise ParseError(f"the reply's code cannot be read: {code[:80]!r}") from None
+        raise ParseError(f"the response's code cannot be read: {code[:80]!r}") from None
     found = [_call(one, positions, bare) for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
     if not found:
         raise ParseError(f"the response has no call: {code[:80]!r}")
@@ -89,7 +89,7 @@ def _call(statement: ast.stmt, positions: Mapping[str, tuple[str, ...]], bare: b
         case ast.Name(id=name) if bare:
             pass
         case _:
-            raise ParseError("the reply's code calls a function that is not pyautogui's")
+            raise ParseError("the response's code calls a function that is not pyautogui's")
     given = [_value(argument) for argument in call.args]
     if name in ("hotkey", "press") and len(given) > 1 and all(isinstance(key, str) for key in given):
         given = [given]
@@ -103,7 +103,7 @@ def _value(node: ast.expr) -> Any:
     try:
         return _plain(ast.literal_eval(node))
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        raise ParseError("the reply's code has an argument that is not a constant") from None
+        raise ParseError("the response's code has an argument that is not a constant") from None
 
 
 def _plain(value: object) -> Any:
@@ -135,7 +135,7 @@ def action_of(model: ABCModel, task: StepTaskModel, found: list[PyAutoGuiCall]) 
         elif name not in ("write", "typewrite", "press", "hotkey"):
             arguments = {**moved, **arguments}
         return model.read_call(task, name, arguments)
-    raise ParseError("the reply's code moves the pointer only")
+    raise ParseError("the response's code moves the pointer only")
 
 
 def written(model: ABCModel, task: StepTaskModel, action: act.Action) -> str:

@@ -68,7 +68,7 @@ CALLS = calls.CallTable(
 
 
 class Reply(NamedTuple):
-    """A reply taken apart: its texts without tags and labels, and the call as a JSON value."""
+    """A response taken apart: its texts without tags and labels, and the call as a JSON value."""
 
     thought: str | None
     conclusion: str | None
@@ -76,7 +76,7 @@ class Reply(NamedTuple):
 
 
 class QwenToolsModel(ABCModel):
-    """An adapter whose replies are a thought, a call in tags, and a conclusion."""
+    """An adapter whose responses are a thought, a call in tags, and a conclusion."""
 
     table = CALLS
     tag: ClassVar[str] = "tool_call"
@@ -141,14 +141,14 @@ class XMLToolsModel(QwenToolsModel):
     """An adapter whose calls are in tags of their own, as Qwen3.5's chat template writes them, or in JSON."""
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply with a call in either form; what is thought before it may rehearse one."""
+        """Read a response with a call in either form; what is thought before it may rehearse one."""
         thought, rest = split_reasoning(first_round(text), "<tool_call>")
         opened = rest.find("<function=")
         if opened < 0 or OBJECT.search(rest, 0, opened):
             return super().parse_response(task, text)
         call = next(function_calls(rest[opened:]), None)
         if call is None:
-            raise ParseError(f"the reply's call cannot be read: {rest[opened : opened + 80]!r}")
+            raise ParseError(f"the response's call cannot be read: {rest[opened : opened + 80]!r}")
         arguments: dict[str, Any] = dict(call.arguments)
         if "action" not in arguments and "type" in arguments:  # seen of the smallest checkpoints
             arguments["action"] = arguments.pop("type")
@@ -166,7 +166,7 @@ _MEANT = re.compile(r"[({\[=:]|\d")  # tags around words alone are talked about
 
 
 def split_reply(text: str, tag: str = "tool_call") -> Reply:
-    """Take a reply apart; the first call of the first round counts. Raises :class:`ParseError` when no JSON can be read.
+    """Take a response apart; the first call of the first round counts. Raises :class:`ParseError` when no JSON can be read.
 
     Looser than :func:`guieval.models.parsing.json_value`: no tags around the call (then it has to begin a line, or follow a
     colon or a fence), or no closing one; ``tag`` is what the family calls them. The thought is the reasoning block if there
@@ -176,7 +176,7 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
     opened = re.search(rf"<{tag}>(?=\s*(?:```\w*\s*)?[\[{{])", rest) or re.search(f"<{tag}>", rest)
     for passed in re.findall(rf"<{tag}>([^<]*+)</{tag}>", rest[: opened.start()] if opened is not None else ""):
         if _MEANT.search(passed):
-            raise ParseError(f"the reply's first call cannot be read: {passed.strip()[:80]!r}")
+            raise ParseError(f"the response's first call cannot be read: {passed.strip()[:80]!r}")
     if opened is None:
         head, body = _untagged(rest)
     else:
@@ -216,7 +216,7 @@ def _untagged(text: str) -> tuple[str, str]:
     before = text[: first.start()].rstrip(" \t")
     # an object in the middle of a sentence is talked about, not called
     if before and not before.endswith(("\n", ":", "：", "`", ">", "json")):
-        raise ParseError(f"the reply talks about a call but makes none: {text.strip()[:80]!r}")
+        raise ParseError(f"the response talks about a call but makes none: {text.strip()[:80]!r}")
     return before.split("```")[0], text[first.start() :]
 
 
@@ -252,7 +252,7 @@ def action_of(
             return clicked(call, frame, size)
     call = _first(call)
     if not isinstance(call, dict):
-        raise ParseError(f"the reply's JSON is not a call: {call!r:.80}")
+        raise ParseError(f"the response's JSON is not a call: {call!r:.80}")
     name, arguments = _name_and_arguments(call)
     if grounding and not name and set(arguments) == {"coordinate"}:
         name = "click"
@@ -278,7 +278,7 @@ def _name_and_arguments(call: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         numeric = bool(arguments) and all(isinstance(item, int | float) for item in arguments)
         arguments = {"coordinate": arguments} if numeric else {"arguments": arguments}
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise ParseError(f"the reply's JSON is not a call: {call!r:.80}")
+        raise ParseError(f"the response's JSON is not a call: {call!r:.80}")
     action = arguments.get("action", "" if name in _TOOLS else name)
     if not isinstance(action, str):
         raise ParseError(f"the call's action {action!r:.80} is not a name")
@@ -294,7 +294,7 @@ def _own_call(reply: str) -> dict[str, Any] | None:
 
 
 def call_text(call: dict[str, Any]) -> str:
-    """A call as the models write it in a reply."""
+    """A call as the models write it in a response."""
     return f"<tool_call>\n{call_json(call)}\n</tool_call>"
 
 

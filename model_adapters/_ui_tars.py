@@ -185,12 +185,12 @@ _LABEL = re.compile(
     r"\A\s*(?:```\w*\s*)?(?:[\s*]*(?:Thought|Reason|Reflection|Action_Summary)[ \t*]*[:：][\s*]*)?", re.IGNORECASE
 )
 MAX_LABELS, MAX_READ = 20, 100_000
-"""How many ``Action:`` in a reply are looked at one by one, and how many characters for all of them together; a model stuck in
-a loop writes thousands."""
+"""How many ``Action:`` in a response are looked at one by one, and how many characters for all of them together; a model
+stuck in a loop writes thousands."""
 
 
 def _parts(text: str) -> tuple[str | None, str]:
-    """A reply's thought, and what its call is to be looked for in."""
+    """A response's thought, and what its call is to be looked for in."""
     labels = list(_ACTION_ANYWHERE.finditer(text))
     reasoning, rest = split_reasoning(text, labels[-1][0] if labels else "")
     label = _last_label(rest) or _UNLABELLED.search(rest)

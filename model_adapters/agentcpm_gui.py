@@ -20,7 +20,7 @@ from guieval import actions as act
 from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelInput, Options, ParsedResponse, chat
+from guieval.models import ABCModel, Family, ImageRef, Message, ModelInput, Options, ParsedResponse, chat
 from guieval.models.parsing import MAX_REPAIR, json_value, split_reasoning
 from guieval.models.parsing.call_tables import BUTTON_NAMES, Arguments, amount
 from guieval.models.prompts import main_instruction, own_response
@@ -51,6 +51,7 @@ class AgentCPMGUI(ABCModel):
     action_space = act.ActionSpace(types=frozenset(act.ACTION_TYPES) - {"OPEN"})
     thinking_switch = True
     grounds_silently = True
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=11)
     source = "github.com/OpenBMB/AgentCPM-GUI README.md and eval/README.md"
     frame_source = "github.com/OpenBMB/AgentCPM-GUI README.md, FAQ 4 and 5"
 
@@ -86,7 +87,7 @@ class AgentCPMGUI(ABCModel):
         while isinstance(value, list) and value:
             value = value[0]
         if not isinstance(value, dict):
-            raise ParseError(f"the reply's JSON is not an object: {value!r:.80}")
+            raise ParseError(f"the response's JSON is not an object: {value!r:.80}")
         thought = value.get("thought")
         words = whole_text(thought).strip() if isinstance(thought, str) else reasoning
         return ParsedResponse(action_of(value, task.screenshot_size), words or None)
@@ -145,7 +146,7 @@ _NARROW = str.maketrans(_WIDE_MARKS, ",:{}[]()")
 
 
 def read_object(text: str) -> Any:
-    """The first JSON value of a reply. Raises :class:`ParseError` when there is none.
+    """The first JSON value of a response. Raises :class:`ParseError` when there is none.
 
     Looser than :func:`guieval.models.parsing.json_value`: a turn that was begun for the model (``POINT":[1,2]}``), full-width
     punctuation outside quotes, quotes inside the thought that are not escaped.
@@ -188,7 +189,7 @@ def action_of(value: dict[str, Any], size: Size) -> act.Action:
     for key, item in value.items():
         known = _BY_LOWER.get(key.strip().lower())
         if known in entries:
-            raise ParseError(f"the reply gives {known!r} twice")
+            raise ParseError(f"the response gives {known!r} twice")
         if known is not None:
             entries[known] = item
     status = entries.get("STATUS", "")
@@ -196,15 +197,15 @@ def action_of(value: dict[str, Any], size: Size) -> act.Action:
     if isinstance(status, str) and status in _STOPS:
         return act.Stop(status=_STOPS[status])
     if status not in ("", "continue", "start"):
-        raise ParseError(f"the reply's STATUS {status!r:.40} is none of continue, start, {', '.join(_STOPS)}")
+        raise ParseError(f"the response's STATUS {status!r:.40} is none of continue, start, {', '.join(_STOPS)}")
     primitives = [key for key in _PRIMITIVES if key in entries]
     if len(primitives) > 1:
         raise ParseError(f"the response has several actions at once: {', '.join(primitives)}")
     if "to" in entries and "POINT" not in entries:
-        raise ParseError("the reply's 'to' lacks the POINT it starts from")
+        raise ParseError("the response's 'to' lacks the POINT it starts from")
     if not primitives:
         if "duration" in entries:
-            return act.Wait(duration=amount(entries["duration"], "the reply's duration", "milliseconds"))
+            return act.Wait(duration=amount(entries["duration"], "the response's duration", "milliseconds"))
         raise ParseError(f"the response's object has no action: {', '.join(map(repr, value))[:80] or 'it is empty'}")
     call = Arguments("object", entries, PER_1000, size)
     match primitives[0]:
@@ -220,7 +221,7 @@ def action_of(value: dict[str, Any], size: Size) -> act.Action:
 
 def _touch(call: Arguments) -> act.Action:
     to = call.found("to")
-    duration = amount(call.values.get("duration", TAP), "the reply's duration", "milliseconds")
+    duration = amount(call.values.get("duration", TAP), "the response's duration", "milliseconds")
     try:
         return _touch_at(call, call.point("POINT"), to, duration)
     except IncompleteAction as error:
@@ -249,7 +250,7 @@ def object_of(action: act.Action, size: Size) -> dict[str, Any]:
         case act.Type():
             return {"TYPE": action.text}
         case act.Press():
-            # only the schema that replies are checked with lists APPSELECT, not the one the model is shown
+            # only the schema that responses are checked with lists APPSELECT, not the one the model is shown
             return {"PRESS": "APPSELECT" if action.button == "RECENT" else action.button}
         case act.Wait():
             return {"duration": round(action.duration)}

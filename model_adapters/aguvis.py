@@ -2,7 +2,7 @@
 
 Sources: xlang-ai/aguvis ``src/aguvis/constants.py`` (prompts, functions, chat template) and ``src/aguvis/serve/cli.py``
 (modes, history, sampling); xlang-ai/computer-agent-arena-hub ``hub/Aguvis`` (the same authors' agent on a chat server: how a
-turn is begun there, how replies are read); xlang-ai/OpenCUA ``evaluation/agentnetbench/agent/aguvis.py`` (the wheel).
+turn is begun there, how responses are read); xlang-ai/OpenCUA ``evaluation/agentnetbench/agent/aguvis.py`` (the wheel).
 
 An assistant's turn names its recipient: ``all`` for thought and action in words, ``os`` for the call. The authors' modes begin
 that turn: "force-plan" with ``Thought:`` (thinking on; also a given thought, GUIEvalKit paper, appendix E), a step instruction
@@ -20,7 +20,7 @@ from guieval.actions import Action, ActionSpace, Click, Hotkey, Unsupported
 from guieval.errors import ParseError
 from guieval.frames import RELATIVE
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
+from guieval.models import ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import first_call
 from guieval.steps import StepTaskModel
@@ -87,6 +87,7 @@ class Aguvis(ABCModel):
     action_space = ActionSpace(statuses=frozenset({"finish"}))
     """The functions of the prompt, pyautogui's keyboard, and the ``terminate`` of the training data."""
     thinking_switch = True
+    family = Family(2024, ("phone", "desktop", "web", "grounding"), reader="makers", recorded=150)
     source = "github.com/xlang-ai/aguvis src/aguvis/constants.py, serve/cli.py"
     frame_source = "github.com/xlang-ai/aguvis src/aguvis/constants.py"
 
@@ -106,7 +107,7 @@ class Aguvis(ABCModel):
         return f"{ALL}Thought: {thought}\n{sentence}"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply; the first call counts.
+        """Read a response; the first call counts.
 
         A call begins a line; in a turn addressed to ``os``, only what follows is read. Tolerated: the special tokens or what
         is left of them when a server drops them (``assistantall``, ``assistantos``); fences; the module's name left out;

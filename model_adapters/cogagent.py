@@ -23,7 +23,7 @@ from guieval.actions import DIRECTIONS, Action, ActionSpace, Direction, Open, Po
 from guieval.errors import IncompleteAction
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ModelInput, Options, ParsedResponse, chat, main_instruction, own_response
+from guieval.models import ABCModel, Family, ModelInput, Options, ParsedResponse, chat, main_instruction, own_response
 from guieval.models.parsing import ScrollWords, first_call, quoted, stated_place
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -43,7 +43,7 @@ class CogAgentOptions(Options):
         "Status-Action-Operation",
         "Action-Operation-Sensitive",
         "Action-Operation",
-    ] = Field("Status-Plan-Action-Operation-Sensitive", description="what a reply is asked to hold, except in grounding")
+    ] = Field("Status-Plan-Action-Operation-Sensitive", description="what a response is asked to hold, except in grounding")
     scroll_words: ScrollWords | None = Field(
         None, description="what a scroll's name states; by default the finger's way on phones, the content's on computers"
     )
@@ -102,6 +102,7 @@ class CogAgent(ABCModel):
         buttons=frozenset({"ENTER"}),
         statuses=frozenset({"finish"}),
     )
+    family = Family(2024, ("phone", "desktop", "grounding"), reader="makers")
     source = "github.com/THUDM/CogAgent app/client.py, README.md, Action_space_en.md"
     frame_source = "github.com/THUDM/CogAgent Action_space_en.md (a / 1000 * w)"
 
@@ -151,7 +152,7 @@ class CogAgent(ABCModel):
         return f"[[{x},{y},{x},{y}]]"
 
     def _past(self, entry: HistoryEntry) -> str:
-        """A past step: its call and its sentence, as the reply has them; without a call for it, its sentence alone."""
+        """A past step: its call and its sentence, as the response has them; without a call for it, its sentence alone."""
         own = own_response(entry, _own)
         if own is not None:
             return own

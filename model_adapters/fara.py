@@ -1,8 +1,8 @@
 """Fara-7B (Qwen2.5-VL-7B based): a thought and a ``computer_use`` call on web pages, in pixels of the resized screenshot.
 
 Source: microsoft/fara@3f3f1fd, ``src/fara/_prompts.py`` and ``src/fara/qwen_helpers/fncall_prompt.py`` (the system prompt),
-``src/fara/fara_agent.py`` (the conversation: the task, then each reply with the screenshots of the last two; image limits; what
-each action does).
+``src/fara/fara_agent.py`` (the conversation: the task, then each response with the screenshots of the last two; image limits;
+what each action does).
 
 ``type`` clicks on its place, empties the field if asked to, types, and presses Enter by default. The typing is
 scored, and mode online carries out all of it. The wheel turns up and down only. Not published: a step instruction and a
@@ -20,7 +20,7 @@ from pydantic import Field
 
 from guieval.actions import Action, Click, Hotkey, Type, Unsupported, Wait
 from guieval.history import HistoryEntry
-from guieval.models import ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
+from guieval.models import Family, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -73,6 +73,7 @@ class Fara(tools.QwenToolsModel):
     action_space = desktop.UpAndDown(
         types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER", "BACK"})
     )
+    family = Family(2025, ("web",), reader="makers")
     source = "github.com/microsoft/fara@3f3f1fd src/fara/_prompts.py, src/fara/fara_agent.py"
     frame_source = "github.com/microsoft/fara@3f3f1fd src/fara/_prompts.py"
 
@@ -94,7 +95,7 @@ class Fara(tools.QwenToolsModel):
         return self.prompt("fara-system", **self.screen(task))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply: what is before the call is the thought."""
+        """Read a response: what is before the call is the thought."""
         reply = tools.split_reply(text)
         action = self._action(task, reply.call)
         thought = reply.thought or text.partition("<tool_call>")[0].strip() if "<tool_call>" in text else reply.thought

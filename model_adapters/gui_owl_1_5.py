@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from guieval.history import HistoryEntry
-from guieval.models import ImageLimits, ModelConfig, ModelInput, main_instruction
+from guieval.models import Family, ImageLimits, ModelConfig, ModelInput, main_instruction
 from guieval.steps import StepTaskModel
 
 from ._mobile_agent import MobileAgentModel
@@ -26,7 +26,7 @@ class GUIOwl15Options(ImageLimits):
     """Options of GUI-Owl-1.5; image limits default to those of ``mobile_use/utils.py``."""
 
     max_images: int = Field(5, ge=1, description="screenshots per request, the current one included")
-    reasons: bool = Field(False, description="whether it is a Thinking checkpoint, whose replies begin with a reasoning block")
+    reasons: bool = Field(False, description="a Thinking checkpoint, whose responses begin with a reasoning block")
 
 
 class GUIOwl15(MobileAgentModel):
@@ -38,6 +38,7 @@ class GUIOwl15(MobileAgentModel):
     pixels = 4 * 32**2, 4 * 1024 * 32**2
     step_label = "Step"
     answer_ends = True
+    family = Family(2026, ("phone", "desktop"), reader="makers")
     source = frame_source = (
         "github.com/X-PLUG/MobileAgent@11cea57 Mobile-Agent-v3.5/android_world_v3.5/android_world/agents/gui_owl.py"
     )

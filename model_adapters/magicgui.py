@@ -2,7 +2,7 @@
 
 Sources: MagicAgent-GUI/MagicGUI ``utils/dataset/utils/configs.py`` (prompts), ``datasets/eval_data_process/`` (query and
 past), ``inferece.py`` (another prompt, image limits), ``utils/dataset/screen_understanding.py`` and ``utils/tool.py`` (what
-their evaluation reads in a reply), ``utils/model/model.py`` (layout, sampling). Only the English prompt has a place for the
+their evaluation reads in a response), ``utils/model/model.py`` (layout, sampling). Only the English prompt has a place for the
 past: step instructions, or calls if there are none and for the model's own steps. A step instruction takes the goal's place.
 The ``<image>`` in the prompts is plain text to the model: the screenshot comes first.
 """
@@ -20,7 +20,7 @@ from guieval.actions import Action, ActionSpace, Click, Drag, Open, Stop, Type, 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import PATCH, ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import clicked, decoded, is_place, numbers, place, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
@@ -48,6 +48,7 @@ class MagicGUI(ABCModel):
     fixed_frame = PER_1000
     action_space = ActionSpace()
     """The union over the published prompts; the English one has no ``call_api``, ``enter`` and ``no_answer``."""
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=10)
     source = "github.com/MagicAgent-GUI/MagicGUI utils/dataset/utils/configs.py"
     frame_source = "github.com/MagicAgent-GUI/MagicGUI utils/eval/format_convert.py"
 
@@ -164,7 +165,7 @@ _AFTER_TEXT = re.compile(
 
 
 def read_call(text: str, size: Size) -> Action:
-    """The first call of a reply; raises :class:`ParseError` when it makes none, or begins with one of another name.
+    """The first call of a response; raises :class:`ParseError` when it makes none, or begins with one of another name.
 
     Tolerated: the quotes, braces, fences, list marks and labels around a call, and words after it; names in upper or lower
     case; names without brackets if there are no arguments; full-width brackets and commas; numbers in quotes or with
@@ -176,10 +177,10 @@ def read_call(text: str, size: Size) -> Action:
         if word[1].lower() in _ALONE:
             return CALLS.read(word[1].lower(), {}, PER_1000, size)
     if begun is None:
-        raise ParseError(f"the reply makes no call: {text.strip()[:80]!r}")
+        raise ParseError(f"the response makes no call: {text.strip()[:80]!r}")
     name = begun[1].lower()
     if name not in CALLS:
-        raise ParseError(f"the reply calls {begun[1]!r}, which is not an action of this family")
+        raise ParseError(f"the response calls {begun[1]!r}, which is not an action of this family")
     arguments = {} if name in _ALONE else _arguments(name, text[begun.end() :], begun[2] == "（")
     return CALLS.read(name, arguments, PER_1000, size)
 
@@ -245,7 +246,7 @@ def _last_argument(rest: str, wide: bool) -> str:
         return written[0]
     closings = [match.start() for match in re.finditer("[)）]" if wide or ")" not in rest else r"\)", rest)]
     if not closings:
-        raise ParseError("the reply ends inside a text")
+        raise ParseError("the response ends inside a text")
     end = next((place for place in closings if _AFTER_TEXT.match(rest, place + 1)), closings[-1])
     return rest[:end].strip()
 
@@ -277,7 +278,7 @@ def _app_and_operation(rest: str) -> dict[str, str]:
 
 
 def read_place(text: str, size: Size) -> Action | None:
-    """A grounding reply's place as a click: the middle of its first box, or the one point or box it consists of.
+    """A grounding response's place as a click: the middle of its first box, or the one point or box it consists of.
 
     ``None`` if there is none, so that a call can be looked for. The box tokens are optional, as servers strip them.
     """

@@ -1,10 +1,10 @@
 """MAI-UI (Qwen3-VL based): a thought and a ``mobile_use`` call in tags, in 999ths of the screen; grounding in thousandths.
 
 Source: Tongyi-MAI/MAI-UI@4dd07b9, ``src/prompt.py`` (prompts), ``src/mai_naivigation_agent.py`` (the conversation: the
-instruction, then each past reply with the screenshots of the last two, and SCALE_FACTOR = 999), ``src/mai_grounding_agent.py``
-and ``evaluation/grounding/eval_server.py`` (grounding prompt; the first divides by 999, the second by 1000; of 419 recorded
-replies no verdict depends on it). Both scales are options, and ``guieval dev audit`` shows which
-one fits.
+instruction, then each past response with the screenshots of the last two, and SCALE_FACTOR = 999),
+``src/mai_grounding_agent.py`` and ``evaluation/grounding/eval_server.py`` (grounding prompt; the first divides by 999, the
+second by 1000; of 419 recorded responses no verdict depends on it). Both scales are options, and ``guieval dev audit`` shows
+which one fits.
 
 Not published: a step instruction takes the goal's place; the direction of a swipe is taken for the finger's (MobileWorld, by
 the same authors, distinguishes it from a scroll). The prompt names the apps of AndroidWorld; it is sent to every benchmark.
@@ -22,7 +22,7 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace, Button, Click, Press, StopStatus, Wait
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
-from guieval.models import SCALES, DisputedScale, ImageLimits, Message, ModelInput, ParsedResponse, chat
+from guieval.models import SCALES, DisputedScale, Family, ImageLimits, Message, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import ScrollWords, json_value, tagged
 from guieval.models.parsing import call_tables as calls
 from guieval.models.prompts import main_instruction
@@ -77,6 +77,7 @@ class MAIUI(tools.QwenToolsModel):
     pixels = 16 * 16 * 4, 6_553_600
     action_space = ActionSpace()
     thinking_switch = True
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=430)
     source = "github.com/Tongyi-MAI/MAI-UI@4dd07b9 src/prompt.py, src/mai_naivigation_agent.py"
     frame_source = (
         "github.com/Tongyi-MAI/MAI-UI@4dd07b9 src/mai_naivigation_agent.py (999), evaluation/grounding/eval_server.py (1000)"

@@ -20,7 +20,18 @@ from guieval.actions import Action, ActionSpace, Click, Press, Stop, Wait
 from guieval.errors import ParseError
 from guieval.frames import PIXELS, Frame, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import HELPFUL, PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
+from guieval.models import (
+    HELPFUL,
+    PATCH,
+    ABCModel,
+    Family,
+    ImageLimits,
+    ModelInput,
+    ParsedResponse,
+    begun,
+    chat,
+    step_instruction,
+)
 from guieval.models.parsing import ScrollWords, closed_thought, first_round, json_value, named_object
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -89,6 +100,7 @@ class MiMoVL(ABCModel):
     pixels = 4 * PATCH**2, 4096 * PATCH**2
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}))
     thinking_switch = True
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=1)
     source = frame_source = "github.com/XiaomiMiMo/lmms-eval (mimo_vl_eval) lmms_eval/tasks/_task_utils/gui_utils.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
@@ -153,7 +165,7 @@ _PLACE = re.compile(r"(?:\[\s{0,9})?\{\s{0,9}[\"'](?:bbox_2d|point_2d|action)[\"
 
 
 def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
-    """A reply's thought, and its text from the answer on.
+    """A response's thought, and its text from the answer on.
 
     As in the authors' reader, that is a fenced block, else the first object that begins with ``action``. That reader looks for
     them in the thought as well; here what is tried out in a thought is not an answer, so a thought that is never closed leaves
@@ -163,7 +175,7 @@ def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
     fence = "```json" if "```json" in text else ""
     thought, rest = closed_thought(text, fence)
     if thought is not None and not rest.strip():
-        raise ParseError("the reply ends in its thought")
+        raise ParseError("the response ends in its thought")
     fenced = _FENCE.search(rest)
     opening = fenced or (_PLACE if grounding else _OBJECT).search(rest)
     if opening is None:

@@ -1,11 +1,11 @@
 """MiniCPM-GUI (GUICourse): lines of a verb and its arguments, ``tap, <point> x y</point>``, in thousandths of the screen.
 
-Source: RUCBM/GUICourse@a6dd4c3, ``results/minicpm_guiagent_*.json`` (prompts and replies), ``data_preprocess/
+Source: RUCBM/GUICourse@a6dd4c3, ``results/minicpm_guiagent_*.json`` (prompts and responses), ``data_preprocess/
 convert_to_sft_instructions.py`` (the format and its verbs), ``utils.py`` and ``evaluation/process_results.py`` (reading,
 thousandths), ``evaluation/eval_single_action.py`` (a scroll's direction). It shares its base with AgentCPM-GUI, a later model
 of other makers, and neither prompt nor format.
 
-A reply may hold several lines, of which the first one counts. The past is each step's verbs; what the format has no verb for
+A response may hold several lines, of which the first one counts. The past is each step's verbs; what the format has no verb for
 is named by its type. Phones write ``tap``, ``swipe`` and ``answer, task complete``, pages ``click`` and ``scroll``; both are
 read. A scroll's numbers are where the view goes. ``go_back``, ``go_home`` and ``task_impossible`` are the converter's; no
 recorded response has them. Not published: a step instruction takes the goal's place; a grounding query is sent with the prompt
@@ -21,7 +21,7 @@ from guieval.actions import ACTION_TYPES, Action, ActionSpace, Answer, Click, Di
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ModelInput, Options, ParsedResponse, chat, fill, main_instruction, own_response
+from guieval.models import ABCModel, Family, ModelInput, Options, ParsedResponse, chat, fill, main_instruction, own_response
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import stated_place
 from guieval.steps import StepTaskModel
@@ -71,6 +71,7 @@ class MiniCPMGUI(ABCModel):
     fixed_frame = PER_1000
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"LONG_PRESS", "OPEN", "WAIT"})
     grounds_silently = True
+    family = Family(2024, ("phone", "web", "grounding"), reader="makers", recorded=192)
     source = "github.com/RUCBM/GUICourse results/minicpm_guiagent_*.json, data_preprocess/convert_to_sft_instructions.py"
     frame_source = "github.com/RUCBM/GUICourse evaluation/process_results.py (related_version1: divided by 1000)"
 
@@ -90,9 +91,9 @@ class MiniCPMGUI(ABCModel):
         if line is None and task.setting == "grounding" and (place := stated_place(body)) is not None:
             return ParsedResponse(self.read_click(task, place))
         if line is None:
-            raise ParseError(f"the reply begins with no action of this family: {body[:80]!r}")
+            raise ParseError(f"the response begins with no action of this family: {body[:80]!r}")
         following = _LINE.search(body, line.end())
-        # blanks at the end of a line are habit, but at the end of a reply they may have been meant
+        # blanks at the end of a line are habit, but at the end of a response they may have been meant
         rest = body[line.end() :].removesuffix("\n") if following is None else body[line.end() : following.start()].rstrip()
         return ParsedResponse(self.read_call(task, line[1], _arguments(line[1], rest)), thought)
 
@@ -153,7 +154,7 @@ def _arguments(name: str, rest: str) -> dict[str, str | float]:
 
 
 def _verbs(entry: HistoryEntry) -> str:
-    """A past step, as GUIAct names it: the verbs of its reply, or of its action."""
+    """A past step, as GUIAct names it: the verbs of its response, or of its action."""
     found = own_response(entry, lambda reply: [line[1] for line in _LINE.finditer(_split(reply)[1])])
     if found:
         return ", ".join(found)

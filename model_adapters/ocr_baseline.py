@@ -23,7 +23,7 @@ from guieval.data.screenshots import picture
 from guieval.errors import ParseError, ScreenshotError, UsageError
 from guieval.frames import Normalised, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, Request, chat
+from guieval.models import ABCModel, Family, ImageRef, ModelInput, Options, ParsedResponse, Request, chat
 from guieval.steps import StepTaskModel
 
 from ._ocr_agent import PastStep, Prompt, ScreenText, decide
@@ -53,6 +53,7 @@ class OcrBaseline(ABCModel):
     options: Options
     fixed_frame = FRAME
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
+    family = Family(2026, ("phone", "desktop", "web", "grounding"))
     source = "this project's own format: JSON objects, coordinates 0-1000 with two decimals"
     frame_source = "this project's own format"
 
@@ -68,12 +69,12 @@ class OcrBaseline(ABCModel):
         return Prompt(goal=task.instruction, step=step, history=past)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply; raises :class:`ParseError` when it is not the JSON object of the format."""
+        """Read a response; raises :class:`ParseError` when it is not the JSON object of the format."""
         try:
             reply = _Reply.model_validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the reply"
+            where = ".".join(map(str, first["loc"])) or "the response"
             raise ParseError(f"{where}: {first['msg']}") from None
         action = reply.action
         if isinstance(action, Unsupported):
@@ -99,7 +100,7 @@ class OcrBaseline(ABCModel):
         return self.decide(text, read_screen(screen.data), screen.size)
 
     def decide(self, prompt: str, texts: Sequence[tuple[str, Box]], size: Size) -> str:
-        """The reply to a prompt (the user's JSON object) when ``texts`` with their boxes (unified coordinates) are what
+        """The response to a prompt (the user's JSON object) when ``texts`` with their boxes (unified coordinates) are what
         is on a screen of ``size`` (width, height) in pixels. Pure; raises ``ValueError`` for a text that is not a prompt.
         """
         decision = decide(Prompt.model_validate_json(prompt), [ScreenText(*line) for line in texts], size)
@@ -107,7 +108,7 @@ class OcrBaseline(ABCModel):
 
 
 def write_reply(reply: ParsedResponse, size: Size) -> str:
-    """A reply of the format; the action's point is in unified coordinates."""
+    """A response of the format; the action's point is in unified coordinates."""
     action = reply.action
     if isinstance(action, Click | LongPress | Scroll):
         action = action.model_copy(update={"point": FRAME.quantise(action.point, size)})

@@ -2,7 +2,7 @@
 
 A trained model's skill, and how it reacts to its own past, can only be estimated. Here both are options: which screens the
 agent knows the answer to, how often it slips, whether it finds back, and what its own past steps do to it. Slips are drawn
-from the seed, the prompt and the screenshot, so the same run gives the same replies. The wire format is the baseline's, and
+from the seed, the prompt and the screenshot, so the same run gives the same responses. The wire format is the baseline's, and
 states for each past step whether the agent took it itself.
 """
 
@@ -24,7 +24,7 @@ from guieval.data.files import read_bytes
 from guieval.errors import UsageError
 from guieval.frames import Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import Options, ParsedResponse, Request
+from guieval.models import Family, Options, ParsedResponse, Request
 from guieval.steps import StepTaskModel
 
 from ._ocr_agent import Prompt, ScreenText, decide
@@ -101,6 +101,7 @@ class OcrErrant(OcrBaseline):
     """The OCR baseline with the knowledge and the weaknesses of :class:`ErrantOptions`."""
 
     options: ErrantOptions
+    family = Family(2026, ("phone", "desktop", "web", "grounding"))
     source: ClassVar[str] = "this project's own format: that of ocr_baseline, and whether each past step is the agent's own"
 
     def _prompt(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ErrantPrompt:

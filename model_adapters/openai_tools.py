@@ -1,4 +1,4 @@
-"""Models served by an OpenAI-compatible API (GPT-4o, Claude, Gemini and others): one function call a reply.
+"""Models served by an OpenAI-compatible API (GPT-4o, Claude, Gemini and others): one function call a response.
 
 No author publishes a prompt for these, so the words are ours. The interface is documented: ``tools``, ``tool_choice`` and
 ``parallel_tool_calls`` of the chat completions API, whose calls the engine passes on as text. The frame is an option of the
@@ -23,7 +23,7 @@ from guieval.actions import Action
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, RELATIVE, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, chat
+from guieval.models import Family, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import first_call, json_value, split_reasoning
 from guieval.steps import StepTaskModel
@@ -62,6 +62,7 @@ class OpenAITools(HostedModel):
 
     options: ToolOptions
     table = CALLS
+    family = Family(2026, ("phone", "desktop", "web", "grounding"))
     source = "this project's own prompt over the OpenAI chat completions API (tools, tool_choice, image detail)"
     frame_source = "the option frame, which the prompt states to the model"
 
@@ -143,7 +144,7 @@ def _read(text: str, *, grounding: bool) -> tuple[str | None, str, Mapping[str, 
             return reasoning or rest[: begun.start()].strip() or None, call.name, call.arguments
         if brace < 0:
             words = rest.strip()
-            raise ParseError(f"the reply makes no function call: {words[:80]!r}" if words else "the reply is empty")
+            raise ParseError(f"the response makes no function call: {words[:80]!r}" if words else "the response is empty")
     reply = split_reply(text)
     before = text.partition("<tool_call>")[0].strip() if "<tool_call>" in text else ""
     name, arguments = _named(reply.call)
@@ -158,7 +159,7 @@ def _named(call: Any) -> tuple[str, Mapping[str, Any]]:
     if isinstance(call, dict) and isinstance(call.get("function"), dict):
         call = call["function"]
     if not isinstance(call, dict):
-        raise ParseError(f"the reply's JSON is not a function call: {call!r:.80}")
+        raise ParseError(f"the response's JSON is not a function call: {call!r:.80}")
     name = next((call[key] for key in ("name", "function", "recipient_name") if key in call), "")
     arguments = next((call[key] for key in ("arguments", "parameters") if key in call), None)
     if arguments is None:
@@ -166,7 +167,7 @@ def _named(call: Any) -> tuple[str, Mapping[str, Any]]:
     if isinstance(arguments, str):
         arguments = json_value(arguments)
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise ParseError(f"the reply's JSON is not a function call: {call!r:.80}")
+        raise ParseError(f"the response's JSON is not a function call: {call!r:.80}")
     if name == "multi_tool_use.parallel":
         return _named(arguments.get("tool_uses"))
     return name.strip().lower().removeprefix("functions."), arguments

@@ -20,7 +20,7 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace
 from guieval.frames import RELATIVE, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _pyautogui as code
@@ -50,6 +50,7 @@ class OpenCUA(ABCModel):
     grounds_silently = True
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}), buttons=frozenset({"ENTER"}))
     """What the prompts and pyautogui have of the unified actions: a desktop has no long press, apps by name, or Back."""
+    family = Family(2025, ("desktop", "grounding"), reader="makers")
     source = "github.com/xlang-ai/OpenCUA@1d70f20 evaluation/agentnetbench/agent/opencua.py"
     frame_source = "github.com/xlang-ai/OpenCUA@1d70f20 model/README.md"
 
@@ -74,7 +75,7 @@ class OpenCUA(ABCModel):
         return f"# Step {index + 1}:\n{thought}## Action:\n{self.sentence(entry)}\n"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply: its sections, and the code in ``## Code``; without that section, anywhere in the reply."""
+        """Read a response: its sections, and the code in ``## Code``; without that section, anywhere in the response."""
         parts = _SECTION.split(text)
         sections = {name.lower(): body.strip() for name, body in reversed(list(zip(parts[1::2], parts[2::2], strict=True)))}
         found = code.calls_in(sections.get("code", parts[-1]))

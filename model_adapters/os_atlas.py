@@ -20,7 +20,7 @@ from guieval.actions import DIRECTIONS, Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, Part, chat
+from guieval.models import ABCModel, Family, ImageLimits, ModelConfig, ModelInput, ParsedResponse, Part, chat
 from guieval.models.parsing import ScrollWords, stated_place
 from guieval.models.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
 from guieval.models.prompts import fill, main_instruction, step_instruction
@@ -48,6 +48,7 @@ class OSAtlas(ABCModel):
     fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "ENTER", "RECENT"}))
     """The union over the published prompts and labels."""
+    family = Family(2024, ("phone", "web", "grounding"), reader="makers", recorded=253, grounders="-base-")
     source = "github.com/OS-Copilot/OS-Atlas eval/data and README.md"
     frame_source = "github.com/OS-Copilot/OS-Atlas README.md (relative coordinates within a 0-1000 range)"
 
@@ -114,7 +115,7 @@ class OSAtlas(ABCModel):
         return before, self.image(task), fill(after, instruction=goal, history=lines or "None")
 
     def _past(self, entry: HistoryEntry) -> str:
-        """A past step: its call in GUI-Odyssey's prompt, else its sentence, which is what a reply's thoughts are here."""
+        """A past step: its call in GUI-Odyssey's prompt, else its sentence, which is what a response's thoughts are here."""
         if self.options.prompt == "guiodyssey":
             return " ".join(self._call(entry.task, entry.action).split())
         sentence = entry.thought or self.sentence(entry)
@@ -156,13 +157,13 @@ def _first_call(body: str, *, labelled: bool, bare_place: bool) -> re.Match[str]
         if word.upper() in CALLS and _is_call(first, body):
             return first
         if word.upper() not in CALLS and (_BRACKET.match(body, first.end()) or (word.isupper() and len(word) > 3)):
-            raise ParseError(f"the reply calls {word!r}, which is not an action of this family")
+            raise ParseError(f"the response calls {word!r}, which is not an action of this family")
     for line in _LINE.finditer(body):
         if line[1] in CALLS and _is_call(line, body):
             return line
         # what follows a call of another name was meant to come second
         if not bare_place and line[1] not in CALLS and _BRACKET.match(body, line.end()):
-            raise ParseError(f"the reply calls {line[1]!r}, which is not an action of this family")
+            raise ParseError(f"the response calls {line[1]!r}, which is not an action of this family")
     return None
 
 
@@ -195,7 +196,7 @@ def _place(name: str, rest: str) -> str:
     place = (match[1] if closed is None else match[1][: closed.end()]).strip()
     # cut off within a bracket, the last number may lack digits
     if match.end() == len(rest) and place[-1:].isdigit() and not place[:1].isdigit():
-        raise ParseError(f"the reply ends inside a point: {place[-80:]!r}")
+        raise ParseError(f"the response ends inside a point: {place[-80:]!r}")
     return place.replace("][", "],[").replace(")(", "),(")
 
 
@@ -211,7 +212,7 @@ def _bracketed(name: str, rest: str) -> str:
     following = _FOLLOWING.search(text)
     end = following.start() if following is not None else text.rfind("]")
     if end < 0:
-        raise ParseError(f"the reply ends inside the text of {name}: {text[-80:]!r}")
+        raise ParseError(f"the response ends inside the text of {name}: {text[-80:]!r}")
     if following is None and not _NO_WORDS.fullmatch(text, end + 1):
         end = _closing(text, end)
     return text[:end]

@@ -4,7 +4,7 @@ Sources: likaixin2000/ScreenSpot-Pro-GUI-Grounding ``models/qwen2vl.py`` (prompt
 1000), the image processor's configuration of Qwen/Qwen2-VL-7B-Instruct (image limits).
 
 Its makers publish no prompt for a task on a screen, so the model only grounds: on any step it is asked for a box, whose middle
-is the click; there is no past. The authors of the benchmark take the last box of a reply; here the first one counts.
+is the click; there is no past. The authors of the benchmark take the last box of a response; here the first one counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
-from guieval.models import ModelConfig
+from guieval.models import Family, ModelConfig
 from guieval.models.parsing import stated_place
 
 from ._grounder import Grounder
@@ -28,6 +28,7 @@ class Qwen2VL(Grounder):
     extra: ClassVar[Mapping[str, Any]] = {
         "skip_special_tokens": False
     }  # a server leaves these tokens out unless it is asked for them
+    family = Family(2024, ("grounding",), reader="ScreenSpot-Pro", recorded=128)
     source = frame_source = "github.com/likaixin2000/ScreenSpot-Pro-GUI-Grounding models/qwen2vl.py"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:

@@ -5,7 +5,7 @@ thousandths of the screen, image limits, the query of a grounding step); QwenLM/
 server). The authors publish no prompt for phones: option ``prompt: mobile`` is Qwen3-VL's, whose screen is 999x999. A call of
 ``computer`` is read as cua reads it under either prompt.
 
-In cua ``terminate`` and ``answer`` are commented out, since its agent ends with the first reply that makes no call; they are
+In cua ``terminate`` and ``answer`` are commented out, since its agent ends with the first response that makes no call; they are
 offered here, so that the end of a task is an action. A positive number turns the wheel up, as the prompt states, and with
 ``hscroll`` to the right, as in pyautogui. A click with modifier keys is kept as an unsupported action.
 
@@ -26,7 +26,7 @@ from pydantic import Field
 from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace, Wait
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, Message, ModelConfig, ModelInput, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, Message, ModelConfig, ModelInput, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -74,6 +74,7 @@ class Qwen35(tools.XMLToolsModel):
     pixels = 3136, 12_845_056
     thinking_switch = True
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"}, buttons=frozenset(BUTTONS))
+    family = Family(2026, ("phone", "desktop", "grounding"), reader="vLLM")
     source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/qwen35.py"
     frame_source = f"{source} (1000); github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (999)"
     opening = ABCModel.opening

@@ -24,7 +24,7 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace, Scroll, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import call_text, first_call, first_round, split_reasoning, tagged
 from guieval.steps import StepTaskModel
@@ -83,7 +83,7 @@ COMPUTER = calls.CallTable(
 
 DESKTOP = UpAndDown(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"}))
 MOST = 20
-"""Most calls of a reply that are carried out online."""
+"""Most calls of a response that are carried out online."""
 _LEAD = re.compile(r"^[ \t]*(?:```\w*)?[ \t]*", re.MULTILINE)
 """Text allowed before a call on its line: blanks, or a fence."""
 
@@ -103,6 +103,7 @@ class ScaleCUA(ABCModel):
     thinking_switch = True
     grounds_silently = True
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME"}))
+    family = Family(2025, ("phone", "desktop", "web", "grounding"), reader="makers")
     source = "github.com/OpenGVLab/ScaleCUA@5d92fee evaluation/AndroidWorld/android_world/agents/PROMPT.py"
     frame_source = "github.com/OpenGVLab/ScaleCUA@5d92fee evaluation/OSWorld/mm_agents/scalecua_agent.py"
 
@@ -129,7 +130,7 @@ class ScaleCUA(ABCModel):
         thought, rest = split_reasoning(first_round(text), "<action>")
         written = tagged(rest, "action")
         if written is None:
-            raise ParseError(f"the reply has no <action>: {text.strip()[:80]!r}")
+            raise ParseError(f"the response has no <action>: {text.strip()[:80]!r}")
         try:
             found = self._calls(written)
         except ParseError:
@@ -142,7 +143,7 @@ class ScaleCUA(ABCModel):
         return ParsedResponse(action, thought, tagged(rest, "operation") or None, self._batch(task, found))
 
     def _calls(self, written: str) -> list[code.PyAutoGuiCall]:
-        """The calls in a reply's action. What is not Python, for its quotes or an end that is missing, is read as one call."""
+        """The calls in a response's action. What is not Python (its quotes, a missing end) is read as one call."""
         if written.count("(") <= written.count(")"):  # Python takes long for brackets that are never closed
             with contextlib.suppress(ParseError):
                 return code.calls_of(_LEAD.sub("", written), _POSITIONS, bare=True)

@@ -22,7 +22,7 @@ from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, Uns
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Normalised, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageRef, ModelInput, Options, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import MAX_REPAIR, clicked, json_value, numbers, tagged
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -51,6 +51,7 @@ class SeeClick(ABCModel):
     options: Options
     fixed_frame = HUNDREDTHS
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
+    family = Family(2024, ("phone", "web", "grounding"), reader="makers")
     source = frame_source = "github.com/njucckevin/SeeClick agent_tasks/aitw_test.py, pretrain/screenspot_test.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
@@ -103,7 +104,7 @@ _FULL_WIDTH = str.maketrans("（）［］｛｝，：“”", '()[]{},:""')
 
 
 def _dictionary(text: str) -> dict[str, Any]:
-    """The reply's first action, however it is quoted; a typed text may hold quotes that are not escaped, as in training."""
+    """The response's first action, however it is quoted; a typed text may hold quotes that are not escaped, as in training."""
     text = text[max(text.find("{"), 0) :]
     # further ones, which a model stuck in a loop writes without end, are not looked at
     following = _NEXT.search(text, 1)
@@ -120,7 +121,7 @@ def _dictionary(text: str) -> dict[str, Any]:
             raise
         value = json_value(plain)
     if not isinstance(value, dict):
-        raise ParseError(f"the reply is not an action: {value!r:.80}")
+        raise ParseError(f"the response is not an action: {value!r:.80}")
     return value
 
 
@@ -139,11 +140,11 @@ def _translate(arguments: dict[str, Any], size: Size) -> Action:
         case 3:
             typed = arguments.get("typed_text", arguments.get("value"))
             if not isinstance(typed, str):
-                raise ParseError(f"the reply types no text: {typed!r:.80}")
+                raise ParseError(f"the response types no text: {typed!r:.80}")
             return Type(text=typed)
         case 2:  # Mind2Web's choice from a list
             return calls.selected("value").read(calls.Arguments("select", arguments, HUNDREDTHS, size))
-    raise ParseError(f"the reply's action_type {action_type!r:.80} is not an action of this family")
+    raise ParseError(f"the response's action_type {action_type!r:.80} is not an action of this family")
 
 
 MAX_GROUPS = 500
@@ -156,7 +157,7 @@ def _place(text: str, size: Size) -> Action:
     box = tagged(text, "box")
     if box is not None:
         if not box.endswith(")"):
-            raise ParseError(f"the reply ends inside a box: {box[-80:]!r}")
+            raise ParseError(f"the response ends inside a box: {box[-80:]!r}")
         return clicked(box, PER_1000, size)
     for group in islice(_GROUP.finditer(text), MAX_GROUPS):
         try:

@@ -17,7 +17,7 @@ from guieval.actions import BUTTONS, Action, ActionSpace, Point, Unsupported, Wa
 from guieval.errors import ParseError
 from guieval.frames import PER_999
 from guieval.history import HistoryEntry, describe
-from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import PATCH, ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -36,9 +36,9 @@ CALLS = calls.CallTable(
 
 
 class TinyOptions(ImageLimits):
-    """The policy's prompts and replies."""
+    """The policy's prompts and responses."""
 
-    words: bool = Field(True, description="whether replies and the past contain words, or actions alone")
+    words: bool = Field(True, description="whether responses and the past contain words, or actions alone")
 
 
 class TinyPolicy(ABCModel):
@@ -50,6 +50,7 @@ class TinyPolicy(ABCModel):
     """The limits of the checkpoint's own image processor."""
     fixed_frame = PER_999
     action_space = ActionSpace()
+    family = Family(2026, ("phone",))
     source = "guieval.playground.tiny_policy, which trains it on this format"
     frame_source = "guieval.playground.tiny_policy"
 
@@ -63,7 +64,7 @@ class TinyPolicy(ABCModel):
         text = text.strip()
         found = _ACTION.search(text) if text.endswith(")") else None
         if found is None:
-            raise ParseError(f"the reply does not end in an action, such as click(X,Y): {text[-80:]!r}")
+            raise ParseError(f"the response does not end in an action, such as click(X,Y): {text[-80:]!r}")
         given = {group: value for group, value in found.groupdict().items() if value is not None}
         name = next(iter(given))
         arguments = {_ARGUMENTS.get(group, group): value for group, value in given.items()}

@@ -5,8 +5,8 @@ Sources: lll6gg/UI-R1 ``evaluation/test_androidcontrol.py`` (navigation), ``eval
 
 In the published format ``scroll`` has no direction, ``open_app`` no app and ``input_text`` no text: actions of which only the
 type is known. If a model adds the text or the app, it is read. E is a grounding model whose only published prompt
-allows clicks alone, so that prompt is used on every step. The authors' scorers take the last coordinate of a reply and rescale
-by fixed factors; here the first action counts, in pixels of the image that the model sees.
+allows clicks alone, so that prompt is used on every step. The authors' scorers take the last coordinate of a response and
+rescale by fixed factors; here the first action counts, in pixels of the image that the model sees.
 
 The paper's section 4.4 also trains with a box in place of the coordinate, and its prompt is not published: option ``target`` =
 ``box`` asks for one in the released words, and the middle of the box is the click.
@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 from guieval.actions import Action, ActionSpace, Box, Click, Open, Point, Scroll, Type
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat
+from guieval.models import QWEN_PIXELS, ABCModel, Family, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import json_value, named_object, split_reasoning, tagged
 from guieval.models.prompts import fill, main_instruction
@@ -76,6 +76,7 @@ class UIR1Model(ABCModel):
     table = CALLS
     pixels = QWEN_PIXELS
     action_space = ActionSpace(types=frozenset({"CLICK", "PRESS"}), buttons=frozenset({"BACK"}), statuses=frozenset({"finish"}))
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=4)
     source = frame_source = "github.com/lll6gg/UI-R1 evaluation/test_androidcontrol.py, test_screenspot.py"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
@@ -103,7 +104,7 @@ class UIR1Model(ABCModel):
         if grounding and isinstance(action, list):
             action = {"coordinate": action}
         if not isinstance(action, dict):
-            raise ParseError(f"the reply's answer is not an action: {action!r:.80}")
+            raise ParseError(f"the response's answer is not an action: {action!r:.80}")
         if grounding and ("coordinate" in action or "bbox" in action):
             action = {"action": "click", **action}
         name, arguments = named_object(action, "action")
@@ -131,7 +132,7 @@ def _thinking(thought: str) -> str:
 
 
 _NEXT_ROUND = re.compile(r"</answer>\s*<think>")
-"""Where, after its answer, a reply plays the next step as well."""
+"""Where, after its answer, a response plays the next step as well."""
 _BARE = re.compile(r"\s*(?:```\w*\s*)?[\[{]")
 
 
@@ -142,4 +143,4 @@ def _answer(text: str) -> str:
         return answer
     if _BARE.match(text):
         return text
-    raise ParseError(f"the reply has no answer: {text.strip()[:80]!r}")
+    raise ParseError(f"the response has no answer: {text.strip()[:80]!r}")

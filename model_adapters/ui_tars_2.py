@@ -23,7 +23,7 @@ from guieval.actions import Action, ActionSpace, Point, Type, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.models.parsing import (
     CallExpression,
     ScrollWords,
@@ -51,7 +51,7 @@ def _typed(call: calls.Arguments) -> Action:
 
 
 MOST = 20
-"""Most functions of a reply that are carried out online."""
+"""Most functions of a response that are carried out online."""
 _LOOKS = frozenset({"open_computer", "take_screenshot"})
 _KEY = calls.enter(lambda call: keys_pressed(call.keys("key").keys, call), key="enter")
 CALLS = calls.CallTable(
@@ -93,6 +93,7 @@ class UITars2(ABCModel):
     action_space = ActionSpace(
         types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
     )
+    family = Family(2025, ("desktop", "web"), reader="cua")
     source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/uitars2.py"
     frame_source = "github.com/bytedance/UI-TARS-desktop@239b654 multimodal/omni-tars/gui-agent/src/GUIAgentT5Adapter.ts"
 
@@ -109,7 +110,7 @@ class UITars2(ABCModel):
         acting = [(call.name, call.arguments) for call in made if call.name not in _LOOKS]
         if not acting:
             raise ParseError(
-                "the reply only looks at the screen" if made else f"the response has no call: {text.strip()[:80]!r}"
+                "the response only looks at the screen" if made else f"the response has no call: {text.strip()[:80]!r}"
             )
         batch = self._read(task, *acting[0])
         action = batch[0]
@@ -145,7 +146,7 @@ class UITars2(ABCModel):
 
 
 def _parts(text: str) -> tuple[str | None, list[CallExpression]]:
-    """A reply's thought, and its functions in order."""
+    """A response's thought, and its functions in order."""
     reasoning, rest = split_reasoning(first_round(text), "<seed:tool_call>")
     words, tag, body = rest.partition("<seed:tool_call>")
     return tagged(words, "gui_think") or reasoning or None, list(function_calls(body if tag else rest))

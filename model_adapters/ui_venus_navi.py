@@ -8,7 +8,7 @@ image is larger than 12,845,056 pixels (``library_first``). ``guieval dev audit`
 
 Not published, and taken from GUIEvalKit: a step instruction takes the goal's place; a past step without a thought has an empty
 one; ``Drag`` is a swipe. Assumed: a ``Scroll`` with only a word starts in the middle, and the word is the finger's direction,
-as in the one recorded reply with both path and word. A place outside the screen is an error; the authors' agent moves it.
+as in the one recorded response with both path and word. A place outside the screen is an error; the authors' agent moves it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Click, Ope
 from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import Frame, ResizedPixels
 from guieval.history import HistoryEntry, describe
-from guieval.models import PATCH, QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat
+from guieval.models import PATCH, QWEN_PIXELS, ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import CallExpression, ScrollWords, first_call, first_thought, json_value, split_reasoning, tagged
 from guieval.models.parsing import call_tables as calls
 from guieval.models.prompts import HELPFUL, fill, main_instruction, own_response
@@ -111,6 +111,7 @@ class UIVenusNavi(ABCModel):
     action_space = ActionSpace(buttons=frozenset(BUTTONS), statuses=frozenset({"finish"}))
     """All but an impossible task, which has no call of its own (``CallUser`` answers the user and goes on)."""
     grounds_silently = True
+    family = Family(2025, ("phone",), reader="makers", recorded=226, grounders="-ground-")
     source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/utils.py"
     frame_source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/*_vllm.py, models/grounding/*.py"
 
@@ -140,7 +141,7 @@ class UIVenusNavi(ABCModel):
         if task.setting == "grounding" and "<action>" not in text:
             thought, start = first_thought(text, "<action>")
             if not start and _THOUGHT_START.match(text):
-                raise ParseError(f"the reply ends in its thought: {text.strip()[:80]!r}")
+                raise ParseError(f"the response ends in its thought: {text.strip()[:80]!r}")
             return ParsedResponse(self._grounded(task, text[start:]), thought or None)
         turn = _read_turn(text)
         action = self.read_call(task, turn.call.name, turn.call.arguments)
@@ -190,11 +191,11 @@ class _Turn(NamedTuple):
 
 
 def _read_turn(text: str) -> _Turn:
-    """Take a reply apart; the first action after the reasoning counts, and what follows is not looked at.
+    """Take a response apart; the first action after the reasoning counts, and what follows is not looked at.
 
     Looser than :func:`guieval.models.parsing.first_call`: tags that are not closed; no ``<action>`` tag, if the call begins a
-    line (a continued turn, or a reply without any tags); a call without arguments written without brackets (``Wait``); the last
-    bracket missing after a box, or the second quote around a text.
+    line (a continued turn, or a response without any tags); a call without arguments written without brackets (``Wait``); the
+    last bracket missing after a box, or the second quote around a text.
     """
     thought, start = first_thought(text, "<action>")
     closing = _ACTION_END.search(text, start)
@@ -210,7 +211,7 @@ def _read_turn(text: str) -> _Turn:
         body = rest[begins.start() :] if begins is not None else rest if closing is not None else ""
     body = body.strip()
     if not body:
-        raise ParseError(f"the reply has no <action>: {text.strip()[:80]!r}")
+        raise ParseError(f"the response has no <action>: {text.strip()[:80]!r}")
     if _UNCLOSED.match(body):
         body += ")"
     elif closing is not None and (unquoted := _UNQUOTED.fullmatch(body)) is not None:

@@ -33,7 +33,7 @@ GARBAGE = (
     "click(",
     "\0",
 )
-"""Replies that hold no action in any family's format."""
+"""Responses that hold no action in any family's format."""
 
 
 def check_adapter(model: ABCModel, name: str | None = None) -> list[Violation]:
@@ -130,7 +130,7 @@ def _pasts(model: ABCModel) -> Iterator[str]:
     It may leave out a step, or tell it in words.
     """
     if (shown := _shown(model, act.Click(point=act.Point(500.0, 750.0)))[1]) is None or shown[0]:
-        return  # the past is not shown, in words, or in another notation than replies
+        return  # the past is not shown, in words, or in another notation than responses
     for action in act.ActionSpace(buttons=frozenset(act.BUTTONS)).examples:
         text, read = _shown(model, action)
         # without a word for an impossible task, its end is one in words
@@ -140,7 +140,7 @@ def _pasts(model: ABCModel) -> Iterator[str]:
 
 
 def _shown(model: ABCModel, action: act.Action) -> tuple[str, tuple[str, str] | None]:
-    """How an action is shown as the only past step, and what is wrong with it and its type once that is read as a reply.
+    """How an action is shown as the only past step, and what is wrong with it and its type once that is read as a response.
 
     What the prompt also says without a past is not part of it: it may hold a call as an example.
     """
@@ -218,7 +218,7 @@ THOUGHT = "The switch is at the top.\nI tap it."
 
 
 def _fixed_thoughts(model: ABCModel) -> Iterator[str]:
-    """A given thought is in an unfinished last turn, and a reply with only the action is parsed.
+    """A given thought is in an unfinished last turn, and a response with only the action is parsed.
 
     If the prompt requests no thought (a setting, or thinking off), none can be given: :class:`UsageError`.
     """
@@ -251,7 +251,9 @@ def _fixed_thoughts(model: ABCModel) -> Iterator[str]:
 
 
 def _rest(model: ABCModel, task: StepTaskModel, turn: str) -> str:
-    """The continuation of an unfinished turn: the rest of a full reply that begins with it, else a reply without a thought."""
+    """The continuation of an unfinished turn: the rest of a full response that begins with it, else a response without a
+    thought.
+    """
     whole = model.render(task, task.action, THOUGHT)
     return whole.removeprefix(turn) if whole.startswith(turn) else model.render(task, task.action)
 
@@ -277,4 +279,4 @@ def _garbage(model: ABCModel) -> Iterator[str]:
                 read = model.parse_response(task, text).action
             except ParseError:
                 continue
-            yield f"{setting}: the reply {text!r} has no action, but was read as {read!r}"
+            yield f"{setting}: the response {text!r} has no action, but was read as {read!r}"

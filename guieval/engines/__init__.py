@@ -138,7 +138,7 @@ def sent(request: Request, data: bytes, form: str) -> Setup:
 
 
 def mean_logprob(tokens: Sequence[Any]) -> float | None:
-    """The mean natural log-probability of a reply's tokens; ``None`` without tokens, or if one has no valid value."""
+    """The mean natural log-probability of a response's tokens; ``None`` without tokens, or if one has no valid value."""
     values = [value for value in map(known_logprob, tokens) if value is not None]
     return math.fsum(values) / len(values) if values and len(values) == len(tokens) else None
 

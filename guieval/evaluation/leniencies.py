@@ -93,7 +93,7 @@ def _tapped(action: act.Action) -> act.Action:
 class NeverNamed(_Listed):
     """Opening an app and pressing a button never match (ScreenSuite at 8e85edb).
 
-    The scorer takes the underscores out of a reply's call and compares the rest with ``open_app`` and ``navigate_back``.
+    The scorer takes the underscores out of a response's call and compares the rest with ``open_app`` and ``navigate_back``.
     """
 
     pairs = frozenset({("OPEN", "OPEN"), ("PRESS", "PRESS")})

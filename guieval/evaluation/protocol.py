@@ -49,7 +49,7 @@ class FailurePolicy:
 
     def describe(self) -> str:
         fates = {
-            "replies without an action": self.unparseable,
+            "responses without an action": self.unparseable,
             "actions outside the unified space": self.unsupported,
             "steps without an answer": self.missing,
             "actions outside the two action spaces": self.outside,

@@ -1,6 +1,6 @@
 """ATIF 1.7, Harbor's Agent Trajectory Interchange Format: a JSON file for each repetition of each task of an online run.
 
-A task is the user's step, and every reply of the model is a step of the agent. Its actions are tool calls, and the next
+A task is the user's step, and every response of the model is a step of the agent. Its actions are tool calls, and the next
 screenshot is their observation. The classes below are the part of the format that is written here. What it has no place for is
 in ``extra``, so that :mod:`.atif_reading` makes the same run of the files.
 """

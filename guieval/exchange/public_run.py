@@ -1,7 +1,7 @@
 """The copy of a run that others may have: without settings, paths and addresses that say where it was made.
 
-Exports and uploads are made from this copy, so what is shortened here is in none of them. In replies and tasks only the folders
-and servers of this run and this process are shortened, in error messages every path, URL and address.
+Exports and uploads are made from this copy, so what is shortened here is in none of them. In responses and tasks only the
+folders and servers of this run and this process are shortened, in error messages every path, URL and address.
 """
 
 from __future__ import annotations

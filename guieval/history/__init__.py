@@ -25,7 +25,7 @@ class HistoryEntry:
     """One past step as shown to the model.
 
     ``task`` has the screenshot of that step. ``action`` is in the unified space. ``thought`` and ``conclusion`` are texts
-    without the model family's tags. ``raw_response`` is the model's own reply, ``None`` for a reference entry.
+    without the model family's tags. ``raw_response`` is the model's own response, ``None`` for a reference entry.
     """
 
     task: StepTaskModel
@@ -106,7 +106,7 @@ def describe(action: Action) -> str:
 def in_words(action: Action | None) -> str:
     """An execution in plain words."""
     if action is None:
-        return "a reply without an action"
+        return "a response without an action"
     if isinstance(action, Unsupported):
         return f"{action.name}, which is not an action of the unified space"
     return describe(action)

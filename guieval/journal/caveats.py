@@ -38,7 +38,7 @@ def notes(manifest: Manifest) -> list[str]:
             f"mixed: sessions were answered under different set-ups: {'; '.join(each.said(', then ') for each in changed)}"
         )
     if len(names := manifest.answered_as) > 1:
-        lines.append(f"mixed: replies named {len(names)} models: {', '.join(one_line(name, 60) for name in names[:5])}")
+        lines.append(f"mixed: responses named {len(names)} models: {', '.join(one_line(name, 60) for name in names[:5])}")
     return [line for line in lines if line is not None]
 
 

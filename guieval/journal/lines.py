@@ -135,7 +135,7 @@ def _unpacked(line: bytes) -> bytes:
 def _earlier_json(text: bytes) -> bytes:
     """The JSON of a line packed by an earlier version.
 
-    Its samples stood in columns, equal ones once; thoughts that were part of the reply were stored as their place in it, and
+    Its samples stood in columns, equal ones once; thoughts that were part of the response were stored as their place in it, and
     coordinates as fractions of pixels.
     """
     values: dict[str, Any] = json.loads(text)

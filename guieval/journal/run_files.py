@@ -181,10 +181,17 @@ class RecordedArtifacts(Section):
     sha256: str
 
 
+class RecordedDecisions(Section):
+    """The diversities of an adaptive mix."""
+
+    sha256: str
+
+
 class RecordedMixing(Section):
     """A mixed history."""
 
     artifacts: RecordedArtifacts
+    decisions: RecordedDecisions | None = None
 
 
 class RecordedPrompts(Section):
@@ -284,7 +291,7 @@ class Manifest(Section):
     options: dict[str, Any] | None = None
     """The options in effect of the model's family, defaults included; earlier versions did not record them."""
     rules: dict[str, str] | None = None
-    """How replies are made and read beyond one request and one action a step."""
+    """How responses are made and read beyond one request and one action a step."""
     protocol: RecordedProtocol
     recorded_mode: RecordedMode = Field(alias="mode")
     action_spaces: RecordedSpaces

@@ -77,7 +77,7 @@ class RunColumns:
     Rows are in plan order: episode by episode, steps ascending. ``episode``: int32, indices into ``episodes``.
     ``step_index``: int32, the step's place in its episode; ``length``: int32, the episode's whole length as the benchmark has
     it (of a step that was never recorded, the number of its planned steps). ``reference_type``, ``predicted_type``: int8,
-    indices into :data:`TYPES`, -1 for a step without a record, or a reply without an action. ``covered``: bool, the
+    indices into :data:`TYPES`, -1 for a step without a record, or a response without an action. ``covered``: bool, the
     prediction is in the action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; it does not depend on the label).
     ``samples``: int16, answered samples of the step; ``drawn``: int16, with those never answered, ``None`` if that is the
     same. ``groups``: for each key of the steps' labels, n values ("" if a step has none). ``elsewhere``: bool, the

@@ -347,7 +347,7 @@ def voted(actions: Sequence[Action | None]) -> int:
 
     Actions are taken in order, and each joins the first group with whose first action it agrees: equal types, and points
     within :data:`NEAR` (clicks and long presses), equal directions, buttons or ends, equal texts and app names once
-    lower-cased and stripped; what is outside the unified space must be equal altogether. Replies without an action agree
+    lower-cased and stripped; what is outside the unified space must be equal altogether. Responses without an action agree
     with each other. The vote is the same under all protocols.
     """
     groups: list[list[int]] = []

@@ -21,8 +21,8 @@ def _never() -> None:
 class Bill:
     """The token usage of each response to one request that is not its answer, in the order in which they came.
 
-    An engine adds to it: an attempt that came back and could not be used, a look of a computer-use model. ``count`` is told of
-    each at once. ``halted`` says why no more may be sent, in one sentence, and is ``None`` while more may be.
+    An engine adds to it: an attempt that came back and could not be used, a look of a computer-use model. ``count`` is called
+    with each at once. ``halted`` says why no more may be sent, in one sentence, and is ``None`` while more may be.
     """
 
     count: Callable[[Usage], None] = _uncounted

@@ -26,8 +26,8 @@ class ModelConfig(BaseModel):
     options: dict[str, Any] = Field(
         default_factory=dict, description="adapter options: in its file those that the weights fix, e.g. image limits"
     )
-    frame: str | None = Field(None, description="coordinate frame of its replies, in the words of the adapter's frame")
-    context_length: int | None = Field(None, ge=1, description="tokens of prompt and reply together")
+    frame: str | None = Field(None, description="coordinate frame of its responses, in the words of the adapter's frame")
+    context_length: int | None = Field(None, ge=1, description="tokens of prompt and response together")
     vllm: dict[str, Any] = Field(default_factory=dict, description="arguments of `vllm serve` that it needs")
     licence: str | None = None
     notes: str = ""

@@ -244,8 +244,8 @@ class StepAudit:
     def add(self, task: StepTaskModel, sample: Sample, *, reread: bool) -> None:
         """Add an answer, if it is a click on a step whose reference is one.
 
-        The numbers come from the raw reply, or, unless ``reread``, from re-encoding the recorded action wherever there is one:
-        that is the quicker way, and exact as long as the adapter is the one that read the reply.
+        The numbers come from the raw response, or, unless ``reread``, from re-encoding the recorded action wherever there is
+        one: that is the quicker way, and exact as long as the adapter is the one that read the response.
         """
         if not isinstance(task.action, Click):
             return
@@ -264,7 +264,7 @@ class StepAudit:
         self.audit.add(*numbers, task.screenshot_size, targets_of(task), declared)
 
     def _written(self, task: StepTaskModel, text: str | None) -> tuple[float, float] | None:
-        """The numbers of a reply's click in any frame; ``None`` for other replies, and if the adapter ignores its frame."""
+        """The numbers of a response's click in any frame; ``None`` for any other, and if the adapter ignores its frame."""
         if text is None:
             return None
         self._probe.used = self._places.used = False
@@ -289,7 +289,7 @@ def _limited(declared: Frame, options: dict[str, Any]) -> list[Frame]:
 
 
 def audit_records(model: ABCModel, records: Iterable[StepRecord]) -> FrameReport | None:
-    """The audit of a journal, whose replies are read again; ``None`` if it has no click on a step whose reference is one."""
+    """The audit of a journal, whose responses are read again; ``None`` if it has no click on a step whose reference is one."""
     audit = StepAudit(model)
     for record in records:
         audit.add(record.task, record.sample, reread=True)
@@ -315,7 +315,7 @@ class FrameWatch:
                 return None
             self._next *= 2
             report = audit.report()
-        except Exception:  # the adapter may be third-party code; its error is reported where it reads the reply
+        except Exception:  # the adapter may be third-party code; its error is reported where it reads the response
             self._next = math.inf
             return None
         if report.better is None:

@@ -1,7 +1,7 @@
 """Requests to a model for inspection: written out with placeholders for images, and a fingerprint of an adapter's.
 
 The golden files of the tests, ``guieval dev prompt`` and ``guieval models NAME`` all write requests out in this one form. The
-fingerprint shows a resumed run that its prompts have changed; it does not cover what an adapter does with a reply.
+fingerprint shows a resumed run that its prompts have changed; it does not cover what an adapter does with a response.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One attempt at a task, fed with what the environment shows and what the model replies: the rules of mode ``online``.
+"""One attempt at a task, fed with what the environment shows and what the model responses: the rules of mode ``online``.
 
 The runner of online runs and the trainer of online RL both follow it, so prompts, executed actions and endings are the same in
 evaluation and in training. It calls neither the environment nor the model.
@@ -23,7 +23,7 @@ from guieval.steps import Ended, OnlineTask, Outcome, Sample, Score, StepTaskMod
 MOST_ATTEMPTS = 3
 """Attempts at a task in one session, if its environment fails."""
 MOST_UNPARSEABLE = 3
-"""Replies in a row without an action that end a task."""
+"""Responses in a row without an action that end a task."""
 CLOSE_SECONDS = 15.0
 UNKNOWN = Unsupported(name="unknown")
 """The reference action of a step online: there is none."""
@@ -32,7 +32,7 @@ _Result = TypeVar("_Result")
 
 
 class LoopRule(NamedTuple):
-    """What ``equal`` replies in a row with the same actions do.
+    """What ``equal`` responses in a row with the same actions do.
 
     ``stop``: the attempt ends as at the step limit. ``fail``: it ends and counts as failed. ``terminate``: a stop as finished
     is carried out in the place of the last of them, as if the model had ended the task.
@@ -46,7 +46,7 @@ class Attempt:
     """An attempt at ``task``.
 
     It ends after ``most`` steps (the task's, until it is cut), when the model stops it, when the environment has ended it,
-    after ``unparseable`` replies in a row without an action, or by the rule ``loop``. ``typed`` is how a text is typed, and
+    after ``unparseable`` responses in a row without an action, or by the rule ``loop``. ``typed`` is how a text is typed, and
     ``counted`` the success in place of the environment's: of its score, and whether the model stopped the task.
     """
 
@@ -98,7 +98,7 @@ class Attempt:
         )
 
     def answered(self, shown: StepTaskModel, reply: Sample | TrajectoryStep) -> list[ExecutableAction]:
-        """Take the reply to a step; returns what the device is to carry out, nothing if the response has no such action."""
+        """Take the response to a step; returns what the device is to carry out, nothing if the response has no such action."""
         carried = carried_out(reply)
         replaced = self.replaced(reply)
         self._equal, self._last = self._repeated(reply), reply.actions
@@ -117,11 +117,11 @@ class Attempt:
         return [Type(text=self._typed(each.text)) if isinstance(each, Type) else each for each in carried]
 
     def replaced(self, reply: Sample | TrajectoryStep) -> bool:
-        """Whether a stop as finished is carried out in the place of this reply's actions."""
+        """Whether a stop as finished is carried out in the place of this response's actions."""
         return self.loop is not None and self.loop.effect == "terminate" and self._repeated(reply) >= self.loop.equal
 
     def _repeated(self, reply: Sample | TrajectoryStep) -> int:
-        """How many replies in a row, this one included, have its actions."""
+        """How many responses in a row, this one included, have its actions."""
         return self._equal + 1 if reply.actions and reply.actions == self._last else bool(reply.actions)
 
     def over(self, observation: Observation) -> bool:
@@ -160,7 +160,7 @@ class Attempt:
 
 
 def carried_out(reply: Sample | TrajectoryStep) -> list[ExecutableAction]:
-    """A reply's actions that a device can carry out, up to the first one that it cannot."""
+    """A response's actions that a device can carry out, up to the first one that it cannot."""
     first = takewhile(lambda action: action is not None, map(executable, reply.actions))
     return [action for action in first if action is not None]
 

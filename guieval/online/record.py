@@ -29,9 +29,9 @@ class Recorded(NamedTuple):
 def record(runs: Mapping[Path, Sequence[TaskRecord]], out: Path) -> Recorded:
     """Write the shortest successful trajectory of every task of some runs, given with their records, to the folder ``out``.
 
-    A step's reference is the action that was carried out; steps whose reply was not carried out are left out, since they
+    A step's reference is the action that was carried out; steps whose response was not carried out are left out, since they
     changed nothing. Trajectories with several actions in a step are left out, since there is no screenshot between these. The
-    conclusion of the reply, if any, is the step's low-level instruction. Raises :class:`UsageError` if ``out`` exists, or no
+    conclusion of the response, if any, is the step's low-level instruction. Raises :class:`UsageError` if ``out`` exists, or no
     task was a success; :class:`DataError` for a screenshot that cannot be copied.
     """
     if out.exists():

@@ -28,11 +28,12 @@ SCREENS = "screens"
 
 
 class TrajectoryStep(BaseModel):
-    """One step of a trajectory: what the model saw, and its reply. ``sample`` and ``attempt`` number repetitions of the task.
+    """One step of a trajectory: what the model saw, and its response. ``sample`` and ``attempt`` number repetitions of the
+    task.
 
-    ``attempt`` grows when a task is begun again because its environment failed. ``action`` is ``None`` for a reply that could
-    not be read, and ``executed`` says whether the environment was given it. Of a response with several actions ``batch`` has
-    all, which are carried out one after the other.
+    ``attempt`` grows when a task is begun again because its environment failed. ``action`` is ``None`` for a response that
+    could not be read, and ``executed`` says whether the environment was given it. Of a response with several actions ``batch``
+    has all, which are carried out one after the other.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,7 +67,7 @@ class TrajectoryStep(BaseModel):
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions of the reply in order; empty if it has none."""
+        """The actions of the response in order; empty if it has none."""
         return self.batch or (() if self.action is None else (self.action,))
 
 
@@ -85,7 +86,7 @@ class _RepetitionPlace(NamedTuple):
 
 @dataclass
 class _Spent:
-    """Tokens and time of the replies of all attempts at a repetition, and whether one of them held the API key."""
+    """Tokens and time of the responses of all attempts at a repetition, and whether one of them held the API key."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -134,7 +135,7 @@ class Trajectories:
         os.ftruncate(self._file, self._end)
 
     def _note(self, step: TrajectoryStep, offset: int) -> None:
-        """Remember where a step of the last attempt at a repetition is, and what the replies of all attempts took."""
+        """Remember where a step of the last attempt at a repetition is, and what the responses of all attempts took."""
         place = _RepetitionPlace(step.key, step.sample)
         self._spent.setdefault(place, _Spent()).add(step)
         if step.attempt > self._attempts.get(place, 0):
@@ -154,7 +155,7 @@ class Trajectories:
         self._spent.pop(_RepetitionPlace(key, sample), None)
 
     def spent(self, key: EpisodeKey, sample: int) -> dict[str, Any]:
-        """Tokens and seconds of the replies of all attempts at a repetition, as fields of :class:`guieval.steps.Repetition`."""
+        """Tokens and seconds of the responses of all attempts at a repetition, as in :class:`guieval.steps.Repetition`."""
         spent = self._spent.get(_RepetitionPlace(key, sample))
         if spent is None:
             return {}

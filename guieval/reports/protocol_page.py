@@ -24,8 +24,8 @@ MEASURED_END = "<!-- the measured part ends here -->"
 _INTRODUCTION = """\
 # Protocols
 
-A protocol is how one published evaluation scores: which steps count, when an answer is right, how replies without an action and
-steps without an answer count, and what the metrics divide by. guieval keeps each under a name, and scores the same answers
+A protocol is how one published evaluation scores: which steps count, when an answer is right, how responses without an action
+and steps without an answer count, and what the metrics divide by. guieval keeps each under a name, and scores the same answers
 under any of them: `guieval score RUN --protocol all`. If a released scorer has a defect, the plain name reproduces its
 numbers, and the version that its authors describe has a name of its own.
 

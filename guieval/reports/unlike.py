@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from guieval.data.doctor.counts import counted
-from guieval.data.editions import PARTS, some_steps
+from guieval.data.editions import PARTS
+from guieval.data.sample_sets import some
 from guieval.journal import RunFolder
 from guieval.journal.repeats import Repeats
 from guieval.journal.run_files import Manifest
@@ -75,7 +76,7 @@ def unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
     for part, ours, theirs in zip(PARTS, first.label_digests.T, second.label_digests.T, strict=True):
         keys = [first.key_of(row) for row in np.flatnonzero(known & (ours != theirs)).tolist()]
         if keys:
-            unlike.append(f"{counted(len(keys), 'shared step')} with other {part} ({some_steps(keys)})")
+            unlike.append(f"{counted(len(keys), 'shared step')} with other {part} ({some(keys)})")
     types = (
         ~known & (first.reference_type != second.reference_type) & (first.reference_type >= 0) & (second.reference_type >= 0)
     )

@@ -1,6 +1,6 @@
-"""Rewards for training GUI agents: each is a pure function of a reply, without torch or a training framework.
+"""Rewards for training GUI agents: each is a pure function of a response, without torch or a training framework.
 
-A step reward weighs an evaluator's outcome of one answer (:func:`get_reward`), and a scorer parses raw replies for it
+A step reward weighs an evaluator's outcome of one answer (:func:`get_reward`), and a scorer parses raw responses for it
 (:func:`open_scorer`); :mod:`guieval.rewards.adapters` gives a scorer the signature that a framework expects. Over whole
 trajectories, :class:`SemiOnlineRollout` is UI-S1's Algorithm 1, and :func:`advantages` its equations 9 to 12. UI-R1's released
 rewards on raw texts (:func:`action_reward` and others) are separate because they use no evaluator.

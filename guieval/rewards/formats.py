@@ -1,4 +1,4 @@
-"""Format rules: whether a reply has the format that a policy should learn. Every reward has a default rule."""
+"""Format rules: whether a response has the format that a policy should learn. Every reward has a default rule."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from guieval.steps import Sample
 
 
 class FormatRule(ABC):
-    """Whether a reply is well formed."""
+    """Whether a response is well formed."""
 
     @abstractmethod
     def holds(self, text: str, sample: Sample) -> bool:
-        """Judge a raw reply and the sample that its adapter parsed from it."""
+        """Judge a raw response and the sample that its adapter parsed from it."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -27,13 +27,13 @@ class FormatRule(ABC):
 
 @dataclass(frozen=True)
 class Parses(FormatRule):
-    """The adapter read an action, even one outside the unified space: the reply has the family's own format."""
+    """The adapter read an action, even one outside the unified space: the response has the family's own format."""
 
     def holds(self, text: str, sample: Sample) -> bool:
         return sample.action is not None
 
     def describe(self) -> str:
-        return "a reply that the model's adapter can read"
+        return "a response that the model's adapter can read"
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class HasThought(FormatRule):
         return sample.action is not None and bool((sample.thought or "").strip())
 
     def describe(self) -> str:
-        return "a reply that the model's adapter can read, with a thought"
+        return "a response that the model's adapter can read, with a thought"
 
 
 @dataclass(frozen=True)
 class ThoughtAndAction(FormatRule):
-    """The whole reply is ``<think>...</think><action>{...}</action>``, as UI-S1 requires (paper, appendix H).
+    """The whole response is ``<think>...</think><action>{...}</action>``, as UI-S1 requires (paper, appendix H).
 
     The thought is not blank and the action is one JSON object, which the adapter read. Each of the four tags occurs once, so
     a second answer, an answer within the thought, or an unclosed thought is malformed. Only white space may surround
@@ -95,7 +95,7 @@ class Tags(FormatRule):
         return tuple(re.compile(rf"</{one}>\s*<{other}>") for one, other in pairwise(self.names))
 
     def holds(self, text: str, sample: Sample) -> bool:
-        # One pattern for the whole text takes time by the square of a reply that repeats its tags without end.
+        # One pattern for the whole text takes time by the square of a response that repeats its tags without end.
         begin, end = f"<{self.names[0]}>", f"</{self.names[-1]}>"
         if not text.startswith(begin) or not text.endswith(end):
             return False

@@ -1,4 +1,4 @@
-"""DAPO's soft overlong punishment: the reward falls linearly as a reply approaches the maximum length.
+"""DAPO's soft overlong punishment: the reward falls linearly as a response approaches the maximum length.
 
 Source: DAPO paper (arXiv 2503.14476), section 3.4, equation 13, with its names L_max (``longest``) and L_cache (``cache``).
 """
@@ -12,7 +12,8 @@ from guieval.errors import UsageError
 
 @dataclass(frozen=True)
 class Overlong:
-    """The term that a reply's length adds to its reward: 0 up to ``longest - cache`` tokens, ``-penalty`` from ``longest`` on.
+    """The term that a response's length adds to its reward: 0 up to ``longest - cache`` tokens, ``-penalty`` from ``longest``
+    on.
 
     Between the two the punishment grows linearly. Raises :class:`UsageError` unless 0 < cache <= longest and penalty > 0.
     """
@@ -24,12 +25,12 @@ class Overlong:
     def __post_init__(self) -> None:
         if not 0 < self.cache <= self.longest:
             raise UsageError(
-                f"reward.overlong.cache is {self.cache}; expected 1 to {self.longest}, the tokens of the longest reply"
+                f"reward.overlong.cache is {self.cache}; expected 1 to {self.longest}, the tokens of the longest response"
             )
         if not 0 < self.penalty < float("inf"):
             raise UsageError(f"reward.overlong.penalty is {self.penalty!r}; expected a number above 0")
 
     def of(self, tokens: int) -> float:
-        """The term for a reply of ``tokens`` tokens, in [-penalty, 0]."""
+        """The term for a response of ``tokens`` tokens, in [-penalty, 0]."""
         excess = min(max(tokens - (self.longest - self.cache), 0), self.cache)
         return -self.penalty * excess / self.cache if excess else 0.0

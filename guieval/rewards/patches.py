@@ -33,7 +33,7 @@ class OnPolicyThoughts:
         return read_thought(self.generate(self.request(task, history)), model=self.model, task=task)
 
     def request(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        """The request to the policy, for trainers that generate in batches and parse the replies themselves."""
+        """The request to the policy, for trainers that generate in batches and parse the responses themselves."""
         return on_policy_input(self.model, task, history)
 
 

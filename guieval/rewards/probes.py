@@ -1,7 +1,7 @@
 """Rewards of degenerate policies: training learns such a policy if its reward is high.
 
 Some probes answer every step the same way, whatever the screen shows, in the model's own format. Others know the reference and
-break its form (no thought, words around it, a second answer) or its text. The expert replies with the reference action and
+break its form (no thought, words around it, a second answer) or its text. The expert responses with the reference action and
 earns the maximum. Nothing is generated, so a reward is probed on a whole benchmark in seconds.
 """
 
@@ -60,7 +60,7 @@ def _always(action: Action) -> Callable[[ResponseScorer, StepTaskModel], str | N
 
 
 def _spoilt(spoil: Callable[[str], str]) -> Callable[[ResponseScorer, StepTaskModel], str | None]:
-    """The expert's reply with a defect; ``None`` if the defect changes nothing."""
+    """The expert's response with a defect; ``None`` if the defect changes nothing."""
 
     def reply(scorer: ResponseScorer, task: StepTaskModel) -> str | None:
         text = _written(scorer, task, task.action)

@@ -28,21 +28,21 @@ _NAMED = re.compile(r"bbox_2d[\"']?\s*:\s*\Z")
 
 @dataclass(frozen=True)
 class ScoredResponse:
-    """A reply as the journal of a run stores it, and its reward."""
+    """A response as the journal of a run stores it, and its reward."""
 
     sample: Sample
     reward: RewardParts
 
     @property
     def measured(self) -> bool:
-        """Whether the reply could be judged. If the adapter itself failed on it, it earns 0 in every part."""
+        """Whether the response could be judged. If the adapter itself failed on it, it earns 0 in every part."""
         return self.sample.outcome.verdict != "infrastructure_failure"
 
 
 class ResponseScorer:
-    """Scores raw replies: ``model`` reads them, ``reward`` judges and weighs, ``format`` decides what is well formed.
+    """Scores raw responses: ``model`` reads them, ``reward`` judges and weighs, ``format`` decides what is well formed.
 
-    ``format`` defaults to the reward's own. ``overlong`` punishes long replies. Scoring is pure and thread-safe.
+    ``format`` defaults to the reward's own. ``overlong`` punishes long responses. Scoring is pure and thread-safe.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ResponseScorer:
 
 
 def predicted_box(model: ABCModel, task: StepTaskModel, text: str) -> Box | None:
-    """The box that a reply gives, in thousandths of the screen: its last ``[x1, y1, x2, y2]`` or ``(x1, y1), (x2, y2)``.
+    """The box that a response gives, in thousandths of the screen: its last ``[x1, y1, x2, y2]`` or ``(x1, y1), (x2, y2)``.
 
     The numbers are in the model's own frame, those of a ``bbox_2d`` in the one of its places. ``None`` if there is none, or
     if it is outside the screen or its corners are reversed.

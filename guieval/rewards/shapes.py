@@ -26,7 +26,7 @@ from guieval.steps import StepOutcome, StepTaskModel
 
 @dataclass(frozen=True)
 class UIR1Reward(ABCReward):
-    """UI-R1: R = R_T + R_C + R_F (eq. 2): the action's type, the click's coordinate, the format of the reply.
+    """UI-R1: R = R_T + R_C + R_F (eq. 2): the action's type, the click's coordinate, the format of the response.
 
     R_C (``coordinate``) is 1 if a click is in the target's box (eq. 3). An action without a place earns it if its type is
     right, as in the released code: together that is the exact match of protocol ``ui-r1-reward``. R_F (``format``) requires
@@ -82,9 +82,9 @@ def _released_name(action: Action) -> str:
 class UIR1IoUReward(ABCReward):
     """UI-R1's ablation (section 4.4): R_IoU takes the place of R_C, 1 if IoU with the target's box is above ``threshold``.
 
-    The predicted box is four numbers in the reply (:func:`guieval.rewards.response.predicted_box`), because a unified click
-    is only a point. ``iou`` is 0 for a click whose reply has no box, wherever its point is, for a step without a target box and
-    for a click of the wrong type; for every other action it is the protocol's exact match.
+    The predicted box is four numbers in the response (:func:`guieval.rewards.response.predicted_box`), because a unified click
+    is only a point. ``iou`` is 0 for a click whose response has no box, wherever its point is, for a step without a target box
+    and for a click of the wrong type; for every other action it is the protocol's exact match.
     """
 
     name: ClassVar[str] = "ui-r1-iou"
@@ -117,7 +117,7 @@ class HyperTrackReward(ABCReward):
     """HyperTrack's binary reward: R = R_action-type + R_params (GUIEvalKit paper, eq. 1).
 
     R_params (``params``) is the exact match of protocol ``hypertrack-reward``: a click in the target's box, a scroll in its
-    direction, texts and app names letter for letter. The format of a reply does not count (``format_weight`` 0).
+    direction, texts and app names letter for letter. The format of a response does not count (``format_weight`` 0).
     """
 
     name: ClassVar[str] = "hypertrack"
@@ -172,7 +172,7 @@ class HyperTrackGaussianReward(HyperTrackReward):
 class UIS1Reward(ABCReward):
     """UI-S1's composite: 0.1 format + 0.4 [format] type + 0.5 [format and type] exact (eq. 8).
 
-    Parts are the evaluator's; gates only affect the total. A reply with the wrong format earns nothing, whatever its action.
+    Parts are the evaluator's; gates only affect the total. A response with the wrong format earns nothing, whatever its action.
     The format is that of the paper's appendix H: a thought, one action, nothing else. The paper's r_acc is an "exact action
     match": protocol ``ui-s1-reward`` compares texts, app names and statuses letter for letter, white space around them aside
     (the released matcher strips it however strict it is), and takes the click rule from ``qwen-gist``, on which that is based.
@@ -195,7 +195,8 @@ class UIS1Reward(ABCReward):
 
 @dataclass(frozen=True)
 class UIS1LenientReward(UIS1Reward):
-    """UI-S1's composite for replies of any family: any reply that the adapter reads is well formed, with or without a thought.
+    """UI-S1's composite for responses of any family: any response that the adapter reads is well formed, with or without a
+    thought.
 
     The protocol is ``qwen-gist``, under which a text is right if it contains the other or is contained in it, as is an empty
     text.
@@ -211,8 +212,8 @@ class UIS1LenientReward(UIS1Reward):
 class UIS1ReleasedReward(ABCReward):
     """UI-S1's reward as its released code gives it: 0.1 for a thought + 0.9 times the action's score, not gated by the form.
 
-    The score is 0 for a reply without a comparable action, 0.1 (``parsed_score``) for any other, 0.5 (``type_score``) for the
-    right type and 1 for an exact match, by the released training matcher (protocol ``ui-s1-reward-match``, which judges
+    The score is 0 for a response without a comparable action, 0.1 (``parsed_score``) for any other, 0.5 (``type_score``) for
+    the right type and 1 for an exact match, by the released training matcher (protocol ``ui-s1-reward-match``, which judges
     vertical scrolls upside down if the data has no direction label). Its labels HARMFUL and NEUTRAL of single steps are left
     out because no published data has them.
     """

@@ -1,4 +1,4 @@
-"""Signs of a gamed reward in the replies of a policy: the patterns that :mod:`guieval.rewards.probes` writes on purpose.
+"""Signs of a gamed reward in the responses of a policy: the patterns that :mod:`guieval.rewards.probes` writes on purpose.
 
 A sign alone proves nothing: the reference may type the instruction. A share that grows in training does, so
 :mod:`guieval.training.reward_watch` logs the shares and warns.
@@ -34,9 +34,9 @@ def _malformed(scorer: ResponseScorer, task: StepTaskModel, scored: ScoredRespon
 
 
 def _several_answers(scorer: ResponseScorer, task: StepTaskModel, scored: ScoredResponse) -> bool:
-    """Whether the reply can be cut in two parts that both hold an action; tried at the ends of brackets, tags and lines."""
+    """Whether the response can be cut in two parts that both hold an action; tried at the ends of brackets, tags and lines."""
     text = scored.sample.raw_response or ""
-    if scored.sample.action is None or scored.sample.batch:  # some families write several actions per reply by design
+    if scored.sample.action is None or scored.sample.batch:  # some families write several actions per response by design
         return False
 
     def has_action(part: str) -> bool:
@@ -55,7 +55,7 @@ def _empty_text(scorer: ResponseScorer, task: StepTaskModel, scored: ScoredRespo
 
 
 def _copied_instruction(scorer: ResponseScorer, task: StepTaskModel, scored: ScoredResponse) -> bool:
-    """Whether the instruction is typed, or is the whole reply."""
+    """Whether the instruction is typed, or is the whole response."""
     match scored.sample.action:
         case Type(text=text):
             copied = text
@@ -69,14 +69,14 @@ def _words(text: str) -> list[str]:
 
 
 SIGNS: tuple[Sign, ...] = (
-    Sign("malformed", "a reply without the format that the reward asks for", _malformed),
-    Sign("several-answers", "a reply with several answers", _several_answers),
+    Sign("malformed", "a response without the format that the reward asks for", _malformed),
+    Sign("several-answers", "a response with several answers", _several_answers),
     Sign("empty-text", "typing or opening nothing", _empty_text),
     Sign("copied-instruction", "the instruction as the answer", _copied_instruction),
 )
-"""The signs that are counted. The length of a reply is logged as a number of words."""
+"""The signs that are counted. The length of a response is logged as a number of words."""
 
 
 def words(scored: ScoredResponse) -> int:
-    """The number of words of a reply."""
+    """The number of words of a response."""
     return len((scored.sample.raw_response or "").split())

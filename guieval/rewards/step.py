@@ -1,7 +1,7 @@
 """The contract of step rewards: a weighted sum over the evaluator's outcome for an answer.
 
 A reward judges nothing itself: type and exact match come from its :class:`ActionEvaluator`, so training rewards what evaluation
-measures. The published shapes are in :mod:`guieval.rewards.shapes`, raw replies are :mod:`guieval.rewards.response`'s.
+measures. The published shapes are in :mod:`guieval.rewards.shapes`, raw responses are :mod:`guieval.rewards.response`'s.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class ABCReward:
     part: ClassVar[str]
     """The name of the exact match among the parts."""
     form: ClassVar[FormatRule]
-    """The default rule for a well-formed reply."""
+    """The default rule for a well-formed response."""
     reads_boxes: ClassVar[bool] = False
-    """Whether the reward uses a predicted box, which is then searched for in replies."""
+    """Whether the reward uses a predicted box, which is then searched for in responses."""
     reads_text: ClassVar[bool] = False
     """Whether the reward is of the raw response, and not of the action that the model's adapter read."""
 
@@ -67,8 +67,8 @@ class ABCReward:
     def of(self, task: StepTaskModel, action: Action | None, *, well_formed: bool, box: Box | None = None) -> RewardParts:
         """Reward one action; ``None`` is a response that has none.
 
-        ``well_formed``: whether the reply has the required format; ``box``: the box in the reply, if any (thousandths of the
-        screen; only rewards with ``reads_boxes`` look at it). Raises :class:`UsageError` for a reward with ``reads_text``.
+        ``well_formed``: whether the response has the required format; ``box``: the box in the response, if any (thousandths of
+        the screen; only rewards with ``reads_boxes`` look at it). Raises :class:`UsageError` for a reward with ``reads_text``.
         """
         if self.reads_text:
             raise UsageError(f"reward {self.name!r} is of a raw response and not of an action: use guieval.rewards.open_scorer")
@@ -104,7 +104,7 @@ class ABCReward:
 
     @property
     def highest(self) -> float:
-        """The total of a reply that has every part in full."""
+        """The total of a response that has every part in full."""
         return float(self._weigh(defaultdict(lambda: 1.0)))
 
     def as_read(self, task: StepTaskModel, action: Action | None) -> Action | None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from guieval.data.files import read_text
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, first_problem
 from guieval.steps import Patch, Sample, StepRecord, Usage
@@ -112,15 +111,10 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
 
     Raises :class:`UsageError` that names the wrong entry and field.
     """
-    from guieval.data.yaml_text import read_yaml
+    from guieval.data.user_files import read_values
 
     path = file or config_folder() / "prices.yaml"
-    try:
-        entries = read_yaml(read_text(path), texts=True)  # keeps the spelling of dates
-    except OSError as error:
-        raise UsageError(f"the price file {str(path)!r} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"the price file {str(path)!r} is not YAML: {error}") from None
+    entries = read_values(path, "the price file", texts=True)  # keeps the spelling of dates
     if not isinstance(entries, list):
         raise UsageError(
             f"the price file {str(path)!r} must hold a list of prices, like configs/prices.yaml (docs/campaigns.md)"
@@ -256,7 +250,7 @@ class Spending:
 
     @property
     def tokens(self) -> float:
-        """Tokens per step, of prompt and reply together."""
+        """Tokens per step, of prompt and response together."""
         return self.prompt_tokens + self.completion_tokens
 
 

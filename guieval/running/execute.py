@@ -96,7 +96,7 @@ class Result(NamedTuple):
 
     @property
     def unread(self) -> bool:
-        """Whether there are replies, and none of them could be read."""
+        """Whether there are responses, and none of them could be read."""
         verdicts = self.summary.verdicts
         return bool(verdicts.unparseable) and not (verdicts.right or verdicts.wrong or verdicts.unsupported)
 

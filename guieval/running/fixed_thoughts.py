@@ -106,8 +106,8 @@ def answered(directory: Path) -> Iterator[StepRecord]:
 def thought_of(record: StepRecord) -> str | None:
     """The thought of a step's first sample; ``None`` for none, and for one of blanks alone.
 
-    Of a reply that its adapter could not read it is what a server's reasoning parser took out of it, else what it has
-    between tags of its own; a thought in any other form is lost with such a reply.
+    Of a response that its adapter could not read it is what a server's reasoning parser took out of it, else what it has
+    between tags of its own; a thought in any other form is lost with such a response.
     """
     sample = record.sample
     tagged = _TAGGED.search(sample.raw_response or "") if sample.action is None else None

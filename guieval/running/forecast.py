@@ -29,7 +29,7 @@ class Forecast:
     """An estimate of a whole run.
 
     ``requests`` is an upper bound if a mode may stop early. ``prompt_tokens`` is the mean of a request's, ``None`` online,
-    because screens are not known. ``reply_tokens`` is the most that a reply may have, if it is limited.
+    because screens are not known. ``reply_tokens`` is the most that a response may have, if it is limited.
     """
 
     mode: str
@@ -92,7 +92,7 @@ class Forecast:
             yield "cost", "not known: no price of this model (--prices FILE)"
             return
         of_prompts = amount(_rounded(prompts * self.price.input / 1e6), self.price.currency)
-        of_replies = f", at most {amount(replies * self.price.output / 1e6, self.price.currency)} for the replies"
+        of_replies = f", at most {amount(replies * self.price.output / 1e6, self.price.currency)} for the responses"
         yield "cost", f"about {of_prompts} for the prompts{of_replies * bool(replies)} (prices as of {self.price.as_of})"
 
     def _worst(self) -> str:
@@ -104,7 +104,7 @@ class Forecast:
             everything = amount(_rounded(self.worst_cost(self.steps) or 0.0), self.price.currency)
             return f"{asked}, {amount(_rounded(one), self.price.currency)} each, {everything} in all"
         if self.price is not None and self.prompt_tokens is not None:
-            return f"{asked}; the cost has no limit, since the replies have none (--set sampling.max_tokens=N)"
+            return f"{asked}; the cost has no limit, since the responses have none (--set sampling.max_tokens=N)"
         return asked
 
 

@@ -1,4 +1,4 @@
-"""A run directory as answers to be scored; its raw replies are parsed again on request."""
+"""A run directory as answers to be scored; its raw responses are parsed again on request."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def recorded_answers(
 ) -> Scorable:
     """Open a run directory.
 
-    ``reparse`` parses the raw replies again with today's adapter, also those that crashed the parser during the run; an adapter
-    in a file of its own has to be named as ``adapter``. The run's plug-ins are needed only for that. ``overlay`` adds accepted
-    actions to its steps. Raises :class:`UsageError` when there is no run.
+    ``reparse`` parses the raw responses again with today's adapter, also those that crashed the parser during the run; an
+    adapter in a file of its own has to be named as ``adapter``. The run's plug-ins are needed only for that. ``overlay`` adds
+    accepted actions to its steps. Raises :class:`UsageError` when there is no run.
     """
     directory = Path(directory)
     folder = RunFolder(directory)

@@ -2,7 +2,7 @@
 
 The algorithms (rewards, rollouts, patches, returns, advantages) need no torch and are in :mod:`guieval.rewards`; this package
 connects them to TRL's trainers. :mod:`.config` reads ``configs/training/*.yaml`` with the base install; training needs the
-extra ``train``. Rows are made by the same adapters, and replies read by the same function, as in an evaluation.
+extra ``train``. Rows are made by the same adapters, and responses read by the same function, as in an evaluation.
 """
 
 _KINDS = ("sft", "grpo", "semi-online", "online")

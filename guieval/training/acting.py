@@ -22,8 +22,8 @@ class OnlineRollout:
     """One rollout of a task; ``seed`` is the environment's. It is begun again if its environment fails.
 
     ``shown`` is the step to be answered. At the end ``outcome`` is set, or ``failure``: the environment failed in every
-    attempt, or a reply could not be read because of a bug in the adapter. ``payloads`` are the driver's, one per answer of the
-    attempt that counts, and ``progress`` is the judge's after each of its steps, if it is asked so often.
+    attempt, or a response could not be read because of a bug in the adapter. ``payloads`` are the driver's, one per answer of
+    the attempt that counts, and ``progress`` is the judge's after each of its steps, if it is asked so often.
     """
 
     def __init__(self, tasks: EnvironmentTasks, task: OnlineTask, seed: int) -> None:
@@ -46,7 +46,7 @@ class OnlineRollout:
         self.carried: list[ExecutableAction] = []
 
     def tell(self, sample: Sample, payload: Any = None) -> None:
-        """Take the reply to :attr:`shown`."""
+        """Take the response to :attr:`shown`."""
         assert self.shown is not None
         self.samples.append(sample)
         self.payloads.append(payload)
@@ -113,7 +113,7 @@ class Devices:
         await asyncio.gather(*map(closed, devices))
 
     async def _next(self, rollout: OnlineRollout, screens: Path) -> None:
-        """Begin the task, or carry out the last reply; then show the next step, or let the environment judge."""
+        """Begin the task, or carry out the last response; then show the next step, or let the environment judge."""
         attempt = rollout.attempt
         if rollout.device is None or rollout.observation is None:
             rollout.device = await self._device(rollout)

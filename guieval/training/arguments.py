@@ -17,7 +17,7 @@ from guieval.training.config import BatchSettings, SFTTraining, TrainingConfig
 from guieval.training.trainings import CHECKPOINTS
 
 TRUNCATED = {"vllm_importance_sampling_mode": "token_truncate", "vllm_importance_sampling_clip_max": 2.0}
-"""Importance correction of vLLM's replies per token, truncated at 2. TRL's default leaves out whole replies above 3."""
+"""Importance correction of vLLM's responses per token, truncated at 2. TRL's default leaves out whole responses above 3."""
 
 
 def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> Any:
@@ -75,6 +75,7 @@ def trainer_values(config: TrainingConfig, template: Mapping[str, Any], *, on_gp
         "fp16": on_gpu and config.dtype == "float16",
         "gradient_checkpointing": on_gpu,
         "dataloader_pin_memory": on_gpu,
+        "save_total_limit": 2,  # of a 7B with ZeRO-3 a checkpoint has 133 GB
         "logging_steps": 1,
         "disable_tqdm": True,
     }
@@ -100,19 +101,19 @@ def trainer_values(config: TrainingConfig, template: Mapping[str, Any], *, on_gp
 
 
 def batch_counts(batch: BatchSettings, *, processes: int, rows: int, replies: int, kind: str) -> dict[str, int]:
-    """TRL's counts of a ``batch`` on ``processes`` processes, each of which computes ``rows`` replies at once.
+    """TRL's counts of a ``batch`` on ``processes`` processes, each of which computes ``rows`` responses at once.
 
     ``replies`` are drawn per task. Raises :class:`UsageError` if the batch cannot be divided so.
     """
     if kind == "sft" and batch.updates != 1:
-        raise UsageError(f"setting 'batch.updates' is {batch.updates}: expected 1, because kind sft draws no replies to reuse")
+        raise UsageError(f"setting 'batch.updates' is {batch.updates}: expected 1, since kind sft draws no responses to reuse")
     total = batch.tasks * replies
     parts = processes * rows * batch.updates
     if total % parts:
         fitting = [count for count in range(1, total + 1) if total % (count * rows * batch.updates) == 0]
         hint = f"use {_listed(fitting)} processes" if fitting else "use a smaller trainer.per_device_train_batch_size"
         raise UsageError(
-            f"a batch of {batch.tasks} tasks x {replies} replies in {batch.updates} updates cannot be divided among "
+            f"a batch of {batch.tasks} tasks x {replies} responses in {batch.updates} updates cannot be divided among "
             f"{processes} processes x {rows} rows (trainer.per_device_train_batch_size): {hint}"
         )
     accumulated = total // parts

@@ -78,7 +78,7 @@ class TrainerParts:
 
     @cached_property
     def scorer(self) -> ResponseScorer:
-        """Rewards replies, and shows them to :attr:`watch`."""
+        """Rewards responses, and shows them to :attr:`watch`."""
         return self._scorer if self.watch is None else WatchedScorer(self._scorer, self.watch)
 
     @cached_property
@@ -187,7 +187,7 @@ def _supervised(parts: TrainerParts, config: SFTTraining) -> tuple[int, Callable
     if config.journal is not None:
         own = list(journal_examples(Path(config.journal), parts.model))
         if not own:
-            raise UsageError(f"the run {config.journal!r} has no exact reply to learn from")
+            raise UsageError(f"the run {config.journal!r} has no exact response to learn from")
         if strange := {each.task.benchmark for each in own} - parts.data.roots.keys():
             raise UsageError(
                 f"the run {config.journal!r} is of the benchmark {min(strange)!r}, and the training of "

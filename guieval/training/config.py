@@ -23,7 +23,7 @@ from guieval.rewards.overlong import Overlong
 from guieval.rewards.response import ResponseScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
-from guieval.settings import Group
+from guieval.settings import Attention, Group
 from guieval.settings.sampling import GREEDY, UNKNOWN_SAMPLING, check_sampling
 from guieval.steps import Outcome
 
@@ -58,11 +58,11 @@ class Lora(Group):
 
 
 class OverlongSettings(Group):
-    """DAPO's soft punishment of long replies (guieval.rewards.overlong)."""
+    """DAPO's soft punishment of long responses (guieval.rewards.overlong)."""
 
-    cache: int = Field(ge=1, description="number of tokens before the longest reply at which the punishment begins")
+    cache: int = Field(ge=1, description="number of tokens before the longest response at which the punishment begins")
     longest: int | None = Field(
-        None, ge=1, description="tokens with the full punishment; the longest reply that is generated when not given"
+        None, ge=1, description="tokens with the full punishment; the longest response that is generated when not given"
     )
     penalty: float = Field(1.0, gt=0, allow_inf_nan=False, description="the full punishment")
 
@@ -72,15 +72,15 @@ class OverlongSettings(Group):
 
 
 class RewardSettings(Group):
-    """The reward of a reply."""
+    """The reward of a response."""
 
     name: str = Field("ui-s1", description="registered reward (guieval.rewards.shapes)")
     protocol: str | None = Field(None, description="protocol that judges; the reward's own when not given")
     weights: dict[str, float] = Field(default_factory=dict, description="weights of its parts over its own")
-    overlong: OverlongSettings | None = Field(None, description="punishment of long replies, as DAPO's")
+    overlong: OverlongSettings | None = Field(None, description="punishment of long responses, as DAPO's")
 
     def open_scorer(self, model: ABCModel, generated: int) -> ResponseScorer:
-        """The scorer of replies of ``model``, of at most ``generated`` tokens."""
+        """The scorer of responses of ``model``, of at most ``generated`` tokens."""
         overlong = None if self.overlong is None else self.overlong.rule(generated)
         return ResponseScorer(model, weighed(self.name, self.protocol, self.weights), overlong=overlong)
 
@@ -182,7 +182,7 @@ class Evaluation(Group):
 
 
 class AdapterSettings(Group):
-    """The model family that writes the prompts and reads the replies."""
+    """The model family that writes the prompts and reads the responses."""
 
     model: str = Field(min_length=1, description="checkpoint name (`guieval models`), which decides how it is asked and read")
     adapter: str | None = Field(None, description="model family, or a Python file, of an unlisted checkpoint")
@@ -234,7 +234,7 @@ class BatchSettings(Group):
     tasks: int = Field(
         ge=1, description="steps (sft, grpo), episodes (semi-online) or tasks (online) per batch, over all processes"
     )
-    updates: int = Field(1, ge=1, description="optimiser steps on the replies of one batch; 1 for sft")
+    updates: int = Field(1, ge=1, description="optimiser steps on the responses of one batch; 1 for sft")
 
 
 class Curriculum(Group):
@@ -275,6 +275,7 @@ class TrainingConfig(AdapterSettings, DataSettings):
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
         "float32", description="of the weights in memory; all-weight training at small rates needs float32"
     )
+    attention: Attention = Field("auto", description="implementation of the attention; auto: the best that is installed")
     bench: str | None = Field(None, min_length=1, description="benchmark name (`guieval benchmarks`)")
     sources: tuple[Source, ...] = Field((), description="several benchmarks in place of bench and its settings")
     seed: int = Field(0, ge=0, description="seed of samples of episodes and of the training")
@@ -360,7 +361,7 @@ _SET_ELSEWHERE = {
 
 
 class SFTTraining(TrainingConfig):
-    """Supervised: the reference's action of every step, or, from a run's journal, the model's own exact replies."""
+    """Supervised: the reference's action of every step, or, from a run's journal, the model's own exact responses."""
 
     needs = "sft"
 
@@ -369,15 +370,15 @@ class SFTTraining(TrainingConfig):
         None, description='JSONL file of {"step", "thought"} lines (`guieval study thoughts`): the thoughts of the references'
     )
     journal: str | None = Field(
-        None, description="run directory: its exact replies are the completions, thoughts kept, and its prompts the prompts"
+        None, description="run directory: its exact responses are the completions, thoughts kept, and its prompts the prompts"
     )
 
     @model_validator(mode="after")
     def _journal_has_its_own_thoughts(self) -> SFTTraining:
         if self.journal is not None and self.thoughts is not None:
-            raise ValueError("thoughts is given together with journal, whose replies have their own: remove one of them")
+            raise ValueError("thoughts is given together with journal, whose responses have their own: remove one of them")
         if self.journal is not None and self.curriculum is not None:
-            raise ValueError("curriculum is given together with journal, whose exact replies are all used: remove one of them")
+            raise ValueError("curriculum is given together with journal, whose exact responses are all used: remove one")
         return self
 
 
@@ -409,7 +410,7 @@ class SemiOnlineTraining(TrainingConfig):
 class JudgeReward(Group):
     """The reward of a rollout from its environment's judgement: a weighted sum, by default 1 for a success and else 0.
 
-    Each step has a part of it: an unreadable reply its own penalty, with ``every_step`` a step that changes the progress its
+    Each step has a part of it: an unreadable response its own penalty, with ``every_step`` a step that changes the progress its
     share of it, and the last step the rest.
     """
 
@@ -417,7 +418,7 @@ class JudgeReward(Group):
     progress: float = Field(0.0, allow_inf_nan=False, description="times the part of the task that is done, in [0, 1]")
     every_step: bool = Field(False, description="ask the judge after every step, so that progress is rewarded at its step")
     side_effects: float = Field(0.0, ge=0, allow_inf_nan=False, description="subtracted if there is any side effect")
-    unreadable: float = Field(0.0, ge=0, allow_inf_nan=False, description="subtracted for each reply without an action")
+    unreadable: float = Field(0.0, ge=0, allow_inf_nan=False, description="subtracted for each response without an action")
 
     def of(self, outcome: Outcome) -> float:
         score = outcome.score
@@ -429,7 +430,7 @@ class JudgeReward(Group):
         )
 
     def of_steps(self, outcome: Outcome, readable: Sequence[bool], progress: Sequence[float]) -> list[float]:
-        """The parts of :meth:`of` by step, (n,): which replies were readable and, with ``every_step``, progress after each."""
+        """The parts of :meth:`of` by step, (n,): which were readable and, with ``every_step``, progress after each."""
         parts = [0.0 if each else -self.unreadable for each in readable]
         if self.every_step:
             before = [0.0, *progress]

@@ -1,11 +1,11 @@
 """Answers the requests of an evaluation with the weights in training, on all processes of the training together.
 
 The first process runs the evaluation and collects the requests in flight. In each round it deals them out to all processes,
-each of them generates its share as one batch, and the first one gets the replies. So all processes take part in every forward
+each of them generates its share as one batch, and the first one gets the responses. So all processes take part in every forward
 pass, as sharded weights require (FSDP, DeepSpeed ZeRO-3), none waits for longer than a round takes, and there is one journal.
 
-A reply does not depend on the number of processes, except for the rounding of floating-point numbers in a padded batch: random
-numbers are drawn for each request by itself.
+A response does not depend on the number of processes, except for the rounding of floating-point numbers in a padded batch:
+random numbers are drawn for each request by itself.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Row(NamedTuple):
 class LiveModel(TransformersModel):
     """A model that is already in memory; answers several requests in one batch, in the caller's thread.
 
-    ``sharded`` weights need a forward pass of all processes until the longest reply of all has ended.
+    ``sharded`` weights need a forward pass of all processes until the longest response of all has ended.
     """
 
     def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint, *, seed: int = 0, sharded: bool = False) -> None:
@@ -139,7 +139,7 @@ class LiveModel(TransformersModel):
 class LockstepEngine:
     """An engine over a model in training. The first process (``rank`` 0) runs the evaluation, the others :meth:`follow` it.
 
-    A process generates at most ``batch`` replies at once. ``timeout`` (seconds) is how long a process waits for the others.
+    A process generates at most ``batch`` responses at once. ``timeout`` (seconds) is how long a process waits for the others.
     """
 
     images: ImageForm = "bytes"

@@ -1,7 +1,7 @@
 """Watches whether a reward is gamed while a policy trains with it.
 
-Every reply that is rewarded is judged by the evaluation's own protocol too. Every few optimiser steps the log gets the mean
-reward next to that exact match, the shares of replies with a sign of gaming, and what the best policy that ignores the screen
+Every response that is rewarded is judged by the evaluation's own protocol too. Every few optimiser steps the log gets the mean
+reward next to that exact match, the shares of responses with a sign of gaming, and what the best policy that ignores the screen
 would have earned on the same steps. A warning follows when reward and exact match diverge. This module does not need torch.
 """
 
@@ -29,7 +29,7 @@ from guieval.training.config import RewardWatchSettings
 PREFIX = "watch/"
 REWARD, EXACT, BLIND_POLICY = f"{PREFIX}reward", f"{PREFIX}exact_match", f"{PREFIX}blind_policy"
 LOOKED_AT = 256
-"""Number of replies per process, the latest ones, that a check searches for signs."""
+"""Number of responses per process, the latest ones, that a check searches for signs."""
 
 
 class Sum(NamedTuple):
@@ -40,7 +40,7 @@ class Sum(NamedTuple):
 
 
 class WatchedScorer(ResponseScorer):
-    """A scorer that passes every scored reply to a :class:`RewardWatch`."""
+    """A scorer that passes every scored response to a :class:`RewardWatch`."""
 
     def __init__(self, scorer: ResponseScorer, watch: RewardWatch) -> None:
         super().__init__(scorer.model, scorer.reward, scorer.format, scorer.overlong)
@@ -53,7 +53,7 @@ class WatchedScorer(ResponseScorer):
 
 
 class _Saved(BaseModel):
-    """What a check that comes after a checkpoint needs of the replies before it."""
+    """What a check that comes after a checkpoint needs of the responses before it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,7 +64,7 @@ class _Saved(BaseModel):
 
 
 class RewardWatch:
-    """Collects the rewarded replies of a process between two checks.
+    """Collects the rewarded responses of a process between two checks.
 
     ``protocols`` judge exact match, one for each benchmark, as in an evaluation; they may differ from the reward's.
     """
@@ -84,7 +84,7 @@ class RewardWatch:
         self._last: deque[tuple[StepTaskModel, ScoredResponse]] = deque(maxlen=LOOKED_AT)
 
     def saw(self, task: StepTaskModel, scored: ScoredResponse) -> None:
-        """Record a rewarded reply; one that could not be judged does not count."""
+        """Record a rewarded response; one that could not be judged does not count."""
         if scored.measured:
             self._rewards.append(scored.reward.total / self._scorer.reward.highest)
             self._exact.append(float(self._evaluators[task.benchmark].evaluate(task, scored.sample.action).exact_match))
@@ -129,7 +129,7 @@ class RewardWatch:
         return metrics, warned
 
     def save(self, file: Path) -> None:
-        """Write what a check that comes after a checkpoint needs of the replies before it."""
+        """Write what a check that comes after a checkpoint needs of the responses before it."""
         saved = _Saved(rewards=self._rewards, exact=self._exact, standing=sorted(self._standing), last=list(self._last))
         file.write_text(saved.model_dump_json(), encoding="utf-8")
 
@@ -140,7 +140,7 @@ class RewardWatch:
         try:
             saved = _Saved.model_validate_json(read_bytes(file))
         except (OSError, ValidationError):
-            raise UsageError(f"{str(file)!r} cannot be read; delete it to continue without the replies before it") from None
+            raise UsageError(f"{str(file)!r} cannot be read; delete it to continue without the responses before it") from None
         self._rewards, self._exact, self._standing = saved.rewards, saved.exact, set(saved.standing)
         self._last.extend(saved.last)
 
@@ -178,7 +178,7 @@ class RewardWatch:
         for sign in SIGNS:
             before, now = change(f"{PREFIX}{sign.name}")
             if now - before > apart:
-                warned[sign.name] = f"{sign.summary}: from {100 * before:.0f} % to {100 * now:.0f} % of the replies"
+                warned[sign.name] = f"{sign.summary}: from {100 * before:.0f} % to {100 * now:.0f} % of the responses"
         return warned
 
 

@@ -22,7 +22,7 @@ def let_generate(model: Any) -> None:
     """Prepare a model of transformers that FSDP (1 or 2) has sharded for ``generate``.
 
     transformers encodes the images of a prompt outside the forward pass in which FSDP 2 gathers the parameters of its root. And
-    it makes processes whose replies have ended wait for those of the others, but only with models that it has sharded itself.
+    it makes processes whose responses have ended wait for those of the others, but only with models that it has sharded itself.
     """
     from torch.distributed.fsdp import register_fsdp_forward_method
 

@@ -63,7 +63,7 @@ def test_mistakes_are_one_sentence(demo: Path, episode: Episode, tmp_path: Path,
     assert "no thinking switch" in told
     assert "'ui-tars-7b'" in guieval.sentence(*prompt(demo, episode, "--step", "0", model="ui-tars-7"))
     told = guieval.sentence(*("none" if word == name else word for word in prompt(demo, episode, "--step", "0")))
-    assert "there is no episode 'none' among the 5 of 'demo'; its first is " in told
+    assert "benchmark 'demo' has no episode 'none'; it has 5, the first is " in told
 
 
 def test_models_are_listed_by_family_and_reported_whole(guieval: CommandLine) -> None:
@@ -86,6 +86,6 @@ def test_checkpoints_have_a_prompt_and_a_reply(names: Callable[[], Sequence[str]
         models(name)
         result = capsys.readouterr().out
         shown = result.partition("an example prompt, the second step of an episode:\n")[2]
-        prompt, _, reply = shown.partition("an example reply to it, as the model would write it:\n")
+        prompt, _, reply = shown.partition("an example response to it, as the model would write it:\n")
         assert result.startswith(f"name: {name}\n") and "=== user" in prompt and "[image 1.png: 1080 x 2400" in prompt
         assert reply.strip(), name

@@ -229,7 +229,7 @@ def test_a_budget_ends_a_run_of_a_hosted_api(hosted: Program, tmp_path: Path, ro
 @rows(
     Row(
         "hosted: answers without words and calls, and answers that end at the limit of tokens",
-        "scores them as the model's reply: unparseable, not a failure",
+        "scores them as the model's response: unparseable, not a failure",
         "`unparseable` in the table of verdicts",
         server={"malformed_rate": 0.2, "malformed_kinds": ("null-content", "cut-text")},
     )

@@ -266,7 +266,7 @@ def test_one_bad_server_of_several_costs_nothing(program: Program, tmp_path: Pat
 @rows(
     Row(
         "answers that hold no text, or half a call",
-        "scores them as the model's reply: unparseable, not a failure",
+        "scores them as the model's response: unparseable, not a failure",
         "`unparseable` in the table of verdicts",
         server={"malformed_rate": 0.2, "malformed_kinds": ("null-content", "cut-text")},
     )

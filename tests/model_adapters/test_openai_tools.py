@@ -150,7 +150,7 @@ def test_a_typed_text_may_look_like_a_call() -> None:
 
 test_everything_else_is_an_error_that_gives_the_reason = refuses(
     MODEL,
-    *(("", "the reply is empty"), ("I'm sorry, I can't assist with that.", "makes no function call: \"I'm sorry")),
+    *(("", "the response is empty"), ("I'm sorry, I can't assist with that.", "makes no function call: \"I'm sorry")),
     ('<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 500, \\"y\\": 75"}\n</tool_call>', "no readable JSON"),
     ('<tool_call>\n{"name": "double_click", "arguments": {"x": 1, "y": 2}}\n</tool_call>', "'double_click' is not an action"),
     ('{"name": "click", "arguments": {"x": 500}}', "lacks 'y'", "CLICK"),

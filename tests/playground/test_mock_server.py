@@ -438,7 +438,7 @@ def test_a_script_is_looked_up_by_sample_step_tag_or_star(tmp_path: Path) -> Non
         assert sentence(ask(server, request_id(key._replace(step_index=3), 0))) == "by printed key"
         assert sentence(ask(server, "other", text="[EP7]")) == "by tag"
         missing = ask(server, "other")
-        assert (missing.status_code, missing.json()["error"]["message"]) == (400, "the script has no reply for 'other'")
+        assert (missing.status_code, missing.json()["error"]["message"]) == (400, "the script has no response for 'other'")
     script.write_text('{"key": "*", "reply": "whatever"}')
     with mock(policy="script", script=script) as server:
         assert sentence(ask(server, "other")) == "whatever"

@@ -80,7 +80,7 @@ def test_the_command_shows_every_policy_under_every_protocol(guieval: CommandLin
     shown = [(line[0], line[1]) for line in lines if len(line) > 2 and line[0] in {each.name for each in PROBES}]
     assert shown == [(each.name, protocol) for protocol in ("guievalkit", "ui-s1-sop") for each in PROBES]
     assert next(line for line in lines if line[:1] == ["expert"])[2:7] == ["0.900", "100.0", "100.0", "100.0", "9"]
-    told = "9 steps of demo in the format of qwen2.5-vl-7b-ui-s1; a reply that has every part in full earns 0.9"
+    told = "9 steps of demo in the format of qwen2.5-vl-7b-ui-s1; a response that has every part in full earns 0.9"
     assert f"ui-s1: {told}" in done.out
 
 
@@ -91,7 +91,7 @@ def test_the_table_in_the_docs_is_the_commands_and_odd_experts_are_noted(guieval
     for each in PROBES:
         assert f"| {' | '.join([each.name, *shown[each.name]])} | {each.summary} |" in page
     done = guieval("train", "probe-reward", "ui-r1", "--bench", "demo", "--set", "episodes=1", "--model", "ui-tars-7b")
-    assert "note: no reply of the expert has the form that ui-r1 requires: <think>...</think> <answer>" in done.out
+    assert "note: no response of the expert has the form that ui-r1 requires: <think>...</think> <answer>" in done.out
     # A share of nothing, or of a loss, would mean nothing.
     less = [f"--weight={name}_weight={value}" for name, value in (("format", -1), ("type", 0), ("exact", 0))]
     done = guieval("train", "probe-reward", "ui-s1", "--bench", "demo", "--set", "episodes=1", *less)

@@ -59,7 +59,7 @@ def test_the_sentences_name_what_is_not_known() -> None:
     added = dict(Forecast("sop", 1234, True, 1500.4, 100, PRICE, 400).lines())["tokens"]
     assert added.endswith(f"({estimated}, plus 400 for the service's own tool)"), "they are part of the sum"
     assert lines["replies"] == "at most 123,400 tokens, 100 each"
-    assert lines["cost"] == "about 3.70 EUR for the prompts, at most 1.23 EUR for the replies (prices as of 2026-11)"
+    assert lines["cost"] == "about 3.70 EUR for the prompts, at most 1.23 EUR for the responses (prices as of 2026-11)"
     assert "not known" in dict(Forecast("offline", 5, False, 10.0, None, None).lines())["cost"]
     others = {"tokens": "not known, since they depend on the screens", "at worst": "1 request a step"}
     online = dict(Forecast("online", 5, True, None, 7, PRICE).lines())

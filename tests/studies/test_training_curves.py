@@ -65,7 +65,7 @@ def test_figures_are_found_by_their_names_in_the_log(tmp_path: Path) -> None:
         "spread of the rewards of a group": [(1, 0.2)],
         "learning rate": [(1, 1e-6)],
         "norm of the gradient": [(1, 2.0)],
-        "exact match of the replies (%)": [(1, 25.0)],
+        "exact match of the responses (%)": [(1, 25.0)],
         "KL": [(1, 0.1)],
         "groups kept (%)": [(1, 50.0)],
         "loss": [(1, 3.0)],

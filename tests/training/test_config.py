@@ -164,7 +164,9 @@ def test_a_batch_is_the_same_on_any_number_of_processes(processes: int) -> None:
 
 
 def test_a_batch_that_cannot_be_divided_is_one_sentence() -> None:
-    with pytest.raises(UsageError, match=r"32 tasks x 8 replies in 4 updates .* 3 processes x 1 row.* 16, 32 or 64 processes"):
+    with pytest.raises(
+        UsageError, match=r"32 tasks x 8 responses in 4 updates .* 3 processes x 1 row.* 16, 32 or 64 processes"
+    ):
         batch_counts(BatchSettings(tasks=32, updates=4), processes=3, rows=1, replies=8, kind="semi-online")
     with pytest.raises(UsageError, match=r"use a smaller trainer.per_device_train_batch_size"):
         batch_counts(BatchSettings(tasks=2), processes=1, rows=7, replies=2, kind="grpo")

@@ -69,7 +69,7 @@ def test_it_warns_when_reward_and_exact_match_diverge_or_a_sign_spreads() -> Non
     for number, share in enumerate((0.0, 0.0, 0.5)):
         assert not made.check(number, [figures(0.5, 0.5, **{"several-answers": share})])[1]
     _, (warning,) = made.check(3, [figures(0.5, 0.5, **{"several-answers": 0.5})])
-    assert warning == "a reply with several answers: from 0 % to 50 % of the replies"
+    assert warning == "a response with several answers: from 0 % to 50 % of the responses"
     blind = {"several-answers": 0.5, "blind_policy/always-wait": 0.6}
     _, (warning,) = made.check(4, [figures(0.5, 0.5, **blind)])
     assert "'always-wait'" in warning

@@ -72,7 +72,7 @@ def test_a_thought_of_the_wrong_form_is_asked_for_again(guieval: CommandLine, tm
     once = guieval("study", "thoughts", tmp_path / "b.jsonl", *given, *sampled, "--tries", "1")
     server.stop()
     assert done.code == 0 and set(read_thoughts_file(tmp_path / "a.jsonl").values()) == {"Good."}
-    assert "without: with the thought, the reply does not have the form that the reward requires" in once.out
+    assert "without: with the thought, the response does not have the form that the reward requires" in once.out
 
 
 def test_own_thoughts_are_those_of_exact_replies_and_a_file_without_any_is_one_sentence(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_own_thoughts_are_those_of_exact_replies_and_a_file_without_any_is_one_s
     found = thoughts_of_runs([tmp_path / "run"], ResponseScorer(model, weighed("hypertrack", None, {})))
     kept = {each.key.step_index: each.thought for each in found if each.outcome == KEPT}
     assert kept and all(thought == f"own {index}" for index, thought in kept.items())
-    assert {each.outcome for each in found} == {KEPT, "no exact reply in the runs"}
+    assert {each.outcome for each in found} == {KEPT, "no exact response in the runs"}
     (tmp_path / "t.jsonl").write_text('{"step": "a#0"}\n')
     with pytest.raises(UsageError, match=r'expected \{"step": ..., "thought": ...\} on each line, got \'\{"step": "a#0"\}\''):
         read_thoughts_file(tmp_path / "t.jsonl")

@@ -59,7 +59,7 @@ def score(
     subset: options.Subset = None,
     episodes: Annotated[Path | None, path_option("Score only the episodes, or steps, that this file lists.")] = None,
     overlay: options.Overlay = None,
-    reparse: Annotated[bool, typer.Option(help="Read the raw replies again with today's adapter.")] = False,
+    reparse: Annotated[bool, typer.Option(help="Read the raw responses again with today's adapter.")] = False,
     adapter: options.ReadingAdapter = None,
     metrics_from: options.MetricsFrom = None,
     disagreements: Annotated[
@@ -70,7 +70,7 @@ def score(
     """Score a run directory again, without the model."""
     use_metrics(metrics_from)
     if adapter is not None and not reparse:
-        raise UsageError("--adapter reads the raw replies of a run again: add --reparse")
+        raise UsageError("--adapter reads the raw responses of a run again: add --reparse")
     choice = Choice(split, tuple(subset or ()), sample_set, episodes)
     names = list(dict.fromkeys(protocol or ()))
     if disagreements is not None and not _several(names):

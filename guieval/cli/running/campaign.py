@@ -197,7 +197,7 @@ def _sizes(each: Estimate) -> tuple[Number | None, Number | None, str]:
 
 
 def _cost(each: Estimate) -> tuple[float, str] | None:
-    """Amount and currency of all prompts of a run, and of replies as long as they may be."""
+    """Amount and currency of all prompts of a run, and of responses as long as they may be."""
     made = each.forecast
     if made is None or made.price is None or made.prompt_tokens is None:
         return None

@@ -86,7 +86,7 @@ class HostedEngine(OpenAIEngine):
         return self._api.begin(request, model)
 
     async def _ask(self, server: RoutedServer, body: Any, request: Request, name: str) -> Response:
-        """Ask until the model acts, or has looked as often as it may; the reply has the calls of all its responses.
+        """Ask until the model acts, or has looked as often as it may; the response has the calls of all its responses.
 
         The looks are on the request's bill, for another attempt begins again.
         """

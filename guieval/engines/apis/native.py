@@ -2,7 +2,7 @@
 
 Computer-use models may ask for a screenshot, a zoom or the pointer's position before they act. The engine answers and asks
 again, at most ``looks`` times (a field of the request that the adapter sets). The calls of all these answers are
-written into one reply in their order, so a journal shows how often the model looked, and scoring needs no model.
+written into one response in their order, so a journal shows how often the model looked, and scoring needs no model.
 """
 
 from __future__ import annotations

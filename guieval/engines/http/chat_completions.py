@@ -1,7 +1,7 @@
 """Client of any server that speaks the OpenAI chat-completions protocol (vLLM, SGLang, llama.cpp, hosted APIs).
 
 This is the hot path of a run, and it must survive faulty servers: it limits the duration of a try and the size of an answer,
-and retries if that can help. The adapter writes the messages and parses the reply, and the runner chooses the screenshots
+and retries if that can help. The adapter writes the messages and parses the response, and the runner chooses the screenshots
 and limits the requests in flight.
 
 :mod:`guieval.engines.http.chat_body` writes bodies, :mod:`guieval.engines.http.chat_answers` reads answers, and

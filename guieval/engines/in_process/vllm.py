@@ -1,7 +1,7 @@
 """vLLM without HTTP: the runner sends requests directly to its asynchronous engine, which batches them continuously.
 
 There is no barrier: when an answer is finished, the runner's next request takes its place in the batch. Reasoning parsers are
-not applied, so a reply is the unchanged text of the model.
+not applied, so a response is the unchanged text of the model.
 """
 
 from __future__ import annotations

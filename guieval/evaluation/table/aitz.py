@@ -25,7 +25,7 @@ _COAT = StepRules(
 _COAT_NOTES = (
     "The scorer takes a predicted box, or the number of a node, for a click; a unified action has a point, which means "
     "the smallest box it is in, or itself.",
-    "A step whose reply has no text is given the empty text, which every text contains, so it is right there.",
+    "A step whose response has no text is given the empty text, which every text contains, so it is right there.",
     "It reads action types, scroll directions and buttons of the labels from the first words of coat_action_desc.",
 )
 

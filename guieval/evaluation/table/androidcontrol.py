@@ -75,7 +75,7 @@ PROTOCOLS = (
             "AndroidControl's.",
             "Its grounding accuracy counts clicks that hit although their type is wrong, over labelled clicks and long "
             "presses; protocol gui-r1 gives that metric by the same rule.",
-            "A reply without a coordinate counts as a click at (0, 0) there, which can hit a target in that corner.",
+            "A response without a coordinate counts as a click at (0, 0) there, which can hit a target in that corner.",
             "Steps without a labelled place are skipped there; AndroidControl has none.",
             "Its prompt does not offer a long press, so all of them (7 in its set) count as wrong.",
         ),
@@ -96,7 +96,7 @@ PROTOCOLS = (
         notes=(
             "The accepted circle is as wide as two thirds of a 1080 px screen: about 13.5 % of all places are hits.",
             "A click without a place is put at (-100, -100) there, from where it can reach a label near the upper left corner; "
-            "here it is a reply without an action.",
+            "here it is a response without an action.",
             "The circle has as many pixels on every screen, so it is smaller in proportion on a larger one.",
             "A scroll in the direction that the prompt names is right even if the label says the opposite.",
             "Its prompt has the screen's elements and the history too, so words found there count as named in the source.",
@@ -123,7 +123,7 @@ PROTOCOLS = (
         ),
         notes=(
             "The circle is about 368 px wide on a screen of 1080 x 2400: 13.5 % of all places are hits, as in os-genesis.",
-            "Replies that are not JSON are left out of the shares of steps, and make their episode wrong.",
+            "Responses that are not JSON are left out of the shares of steps, and make their episode wrong.",
             "Its grounding_acc counts a click in place of a long press, and the other way round, as a miss.",
             "Its labels were rewritten from AndroidControl's, and its prompt is in a data file that is not in the repository.",
         ),
@@ -154,15 +154,15 @@ PROTOCOLS = (
         ),
         failure=FailurePolicy(missing="left-out"),
         notes=(
-            "Replies that cannot be read leave the click metric, for the script goes on before it counts the labelled click; a "
-            "click that opens an app is counted among its hits there, though not among its steps.",
+            "Responses that cannot be read leave the click metric, because the script goes on before it counts the labelled "
+            "click; a click that opens an app is counted among its hits there, though not among its steps.",
             "Distances are measured in the resized image there, whose sides are multiples of 28; here in the screenshot.",
             "The direction of a predicted scroll is compared with the label's word; that this word is the finger's direction "
             "in its data is assumed.",
-            "Steps whose image cannot be read are skipped; replies that cannot be read are wrong.",
+            "Steps whose image cannot be read are skipped; responses that cannot be read are wrong.",
             "An empty text is part of every text, so typing nothing is always right.",
         ),
-        version=2,  # replies that cannot be read leave the click metric
+        version=2,  # responses that cannot be read leave the click metric
     ),
     _protocol(
         name="ui-s1-sop",
@@ -176,8 +176,8 @@ PROTOCOLS = (
             Metric("score", "score"),
         ),
         notes=(
-            "PG counts the steps before a reply that cannot be read, as appendix C defines it; the released script gives such "
-            "an episode no progress at all, as ui-s1-sop-released does.",
+            "PG counts the steps before a response that cannot be read, as appendix C defines it; the released script gives "
+            "such an episode no progress at all, as ui-s1-sop-released does.",
             "Every scroll is right, for the comparison of directions is commented out.",
             "An empty text is part of every text, so typing nothing is always right.",
             "Metrics are meant for runs that stop at the first mismatch and show the model its own past answers.",
@@ -200,7 +200,7 @@ PROTOCOLS = (
             "The script replaces each step's check options, which hold the candidate boxes of the released file, by the bare "
             "action with an empty list of boxes; whether the published numbers were made so is not known.",
             "Without boxes a click never opens an app.",
-            "An episode in which anything raises, such as a reply that cannot be read, has no progress at all.",
+            "An episode in which anything raises, such as a response that cannot be read, has no progress at all.",
         ),
     ),
     _protocol(
@@ -225,9 +225,9 @@ PROTOCOLS = (
         metrics=(Metric("action_type_acc", "type"), Metric("step_wise_acc", "exact")),
         notes=(
             "The reported number is the mean of step_wise_acc with and without the step's own instruction (MiMo-VL issue 35).",
-            "Replies were sampled at temperature 0.1 there.",
-            "A right type without its argument counts as a type match and a parse error there; here it is a reply without an "
-            "action.",
+            "Responses were sampled at temperature 0.1 there.",
+            "A right type without its argument counts as a type match and a parse error there; here it is a response without "
+            "an action.",
             "An empty text is part of every text, so typing nothing is always right.",
         ),
     ),
@@ -248,7 +248,7 @@ PROTOCOLS = (
             "Labelled places are cut to whole pixels of the canvas too.",
             "Boxes are taken for pixels of a 1080 x 2400 screen there, so on larger screens they lie elsewhere.",
             "Qwen2.5-VL's coordinates are divided by 1080 and 2400 there although they belong to the resized image.",
-            "Answers, ends and buttons other than back and home count as replies that cannot be read, so as wrong in type too.",
+            "Answers, ends and buttons other than back and home count as unreadable responses, so their type is wrong too.",
         ),
         version=2,  # places are cut on the canvas
     ),
@@ -311,9 +311,9 @@ PROTOCOLS = (
         metrics=(TYPE_MATCH, Metric("grounding", "exact", over=_CLICK)),
         notes=(
             "Typed texts, app names and scroll directions are not looked at.",
-            "The action is found by searching the reply for five names, of which the last in the order open_app, click, "
+            "The action is found by searching the response for five names, of which the last in the order open_app, click, "
             "scroll, input_text, navigate_back counts.",
-            "The first two integers of a reply are its place, scaled from a fixed 644 x 1484 image to a fixed 1080 x 2400 "
+            "The first two integers of a response are its place, scaled from a fixed 644 x 1484 image to a fixed 1080 x 2400 "
             "screen and compared with the label's pixels, so labels from larger screens are compared with places on another "
             "scale.",
             "Clicks that give no place leave the denominator of their type there; here their type counts and they miss.",
@@ -366,7 +366,7 @@ PROTOCOLS = (
             "exact match counts nearly every click. The metric is the source's.",
             "The code was read in a copy of the repository with its history (NathanTrance/screensuite).",
             "Its data hold no ends of tasks, so those steps are left out.",
-            "A reply must begin with its call: what is before the first bracket is taken for the call's name.",
+            "A response must begin with its call: what is before the first bracket is taken for the call's name.",
             "Samples without an answer are left out of the mean and reported as proportion_missing.",
         ),
     ),

@@ -37,8 +37,8 @@ _WEIGHED_TWICE = (
     "of n steps is counted n times, so it weighs n squared."
 )
 _AT_ORIGIN = (
-    "A reply without coordinates is given the point (0, 0), so there are no format errors, and it hits a target that reaches "
-    "the upper left corner; here it is wrong."
+    "A response without coordinates is given the point (0, 0), so there are no format errors, and it hits a target that "
+    "reaches the upper left corner; here it is wrong."
 )
 
 
@@ -328,7 +328,7 @@ PROTOCOLS = (
             "No polygon of the released lists has four numbers: all 40 have three corners or more, so that no score of theirs "
             "depends on it. A polygon of an odd number of numbers, or of two, is never hit.",
             "osworld_g_bbox_acc and osworld_g_polygon_acc are the first metric over the steps of the group target.",
-            "A refusal is a point with two negative numbers; a reply without a point is wrong.",
+            "A refusal is a point with two negative numbers; a response without a point is wrong.",
             "A point is in screen fractions if both numbers are at most 1, else in pixels, so models that answer in "
             "thousandths fail.",
             "Its ray casting takes in only half of a polygon's border.",
@@ -382,8 +382,8 @@ PROTOCOLS = (
         metrics=(Metric("Overall Accuracy", "exact"),),
         notes=(
             "Source, element type and instruction type are shares of the same kind over the steps of a group.",
-            "The scorer reads the first numbers of a reply as pixels of the image, four of them as a box whose centre counts. "
-            "It reads digits alone: of 0.25 it takes 0 and 25, and a minus sign is lost.",
+            "The scorer reads the first numbers of a response as pixels of the image, four of them as a box whose centre "
+            "counts. It reads digits alone: of 0.25 it takes 0 and 25, and a minus sign is lost.",
             "Three boxes of the list have their corners the wrong way round, so no answer hits them there; the loader puts "
             "them in order, which makes at most 0.2 points.",
             "A request that fails counts as a wrong answer.",

@@ -22,8 +22,8 @@ _NOTES = (
     "Batches whose generation fails are passed over, and SR leaves out the episodes that lack a step so. It also leaves out "
     "those whose recorded step_length is not their number of steps; here these count by their steps.",
     "Every button, COMPLETE and IMPOSSIBLE are action types of their own, and the case of a typed text counts.",
-    "The scorer cuts reply and label at colons and compares a text only up to its first one, and a place that it cannot read "
-    "counts as the right action type; neither is done here.",
+    "The scorer cuts response and label at colons and compares a text only up to its first one, and a place that it cannot "
+    "read counts as the right action type; neither is done here.",
 )
 
 _V1 = Protocol(

@@ -103,7 +103,7 @@ PROTOCOLS = (
             "share that is kept is reported with them (unified_action_ratio).",
             "Progress weighs episodes by their length, and a step left out before the first mismatch takes the progress of "
             "its whole episode; so does a step that opens an app in the progress without these (TARGET_NOT_OPEN).",
-            "A reply that clicks and types at once counts as whichever of the two is labelled.",
+            "A response that clicks and types at once counts as whichever of the two is labelled.",
             _EMPTY_TEXT,
             _SHORT_TOUCH,
             "A box cut at the upper or left edge of the screen keeps its size, so it reaches further down or right.",
@@ -144,9 +144,9 @@ PROTOCOLS = (
             "Waiting and ending are one type that is always right, whichever is labelled.",
             "On AndroidControl labelled long presses were made taps, so a long press is never right, and steps that open an "
             "app were dropped.",
-            "Steps without a stored reply leave every metric; replies that cannot be read are wrong.",
+            "Steps without a stored response leave every metric; responses that cannot be read are wrong.",
             "A labelled path of less than 0.04 of the screen is a tap there; loaders here decide it.",
-            "A reply whose click has no readable place counts as a click at (0, 0).",
+            "A response whose click has no readable place counts as a click at (0, 0).",
             _EMPTY_TEXT,
             _SHORT_TOUCH,
             "A box cut at the upper or left edge of the screen keeps its size, so it reaches further down or right.",
@@ -184,7 +184,7 @@ PROTOCOLS = (
             "Two empty texts share no token, so typing nothing is wrong even if nothing is labelled.",
             "On AndroidControl labelled long presses were made taps, and steps that open an app were dropped.",
             _SHORT_TOUCH,
-            "Steps without a stored reply leave every metric; replies that cannot be read are wrong.",
+            "Steps without a stored response leave every metric; responses that cannot be read are wrong.",
             _GAPS_IN_ODYSSEY,
         ),
         version=2,  # a labelled press is never a tap, however short
@@ -244,7 +244,7 @@ PROTOCOLS = (
         notes=(
             "A place or a text is right even under another action's name; only Type asks for the name.",
             "Waiting, ending and pressing a button are in no metric but Type.",
-            "Its replies give a scroll the place (-100, -100), which hits nothing; other formats say where a scroll begins, "
+            "Its responses give a scroll the place (-100, -100), which hits nothing; other formats say where a scroll begins, "
             "and such a place can hit here.",
             "A scroll's direction is compared as a text there, so a typed direction is right if a scroll is labelled.",
             "If one word is part of the other, a text is right, so typing one letter can be.",
@@ -268,7 +268,7 @@ PROTOCOLS = (
         datasets=frozenset({"androidcontrol", "gui-odyssey"}),
         metrics=(EXACT_MATCH,),
         notes=(
-            "The reward is 0.8 times this and 0.2 times the form of the reply.",
+            "The reward is 0.8 times this and 0.2 times the form of the response.",
             "If the label is a box and no place, the point must be inside it; that is so in none of the data sets named here.",
             "Pixels are those of the image that the model saw there; here those of the screenshot.",
             "Later versions of the file compare app names and both ends of a swipe too.",
@@ -318,7 +318,7 @@ PROTOCOLS = (
             "Waiting and pressing home are never right.",
             "After a wrong answer the source goes on from the next recorded screen and tells the agent that it took the "
             "default action, which is the mode soeval here.",
-            "A reply without an action is counted and asked again there, so such a step may count several times; here it "
+            "A response without an action is counted and asked again there, so such a step may count several times; here it "
             "counts once, as wrong. A task during which the program fails counts as failed, and its steps not at all.",
         ),
     ),

@@ -11,8 +11,7 @@ import typer
 from guieval.cli.settings import path_argument
 from guieval.cli.tables import say
 from guieval.data.doctor.counts import counted
-from guieval.data.hub.client import in_units
-from guieval.data.hub.upload import upload
+from guieval.data.hub import in_units, upload
 from guieval.errors import UsageError
 from guieval.exchange.commands.export_results import for_export
 from guieval.exchange.parcel import check_secrets, pack, write_card
@@ -26,7 +25,7 @@ def push(
     public: Annotated[bool, typer.Option("--public", help="Create the data set as public (default: private).")] = False,
     images: Annotated[bool, typer.Option("--images", help="Also upload the screenshots of online runs.")] = False,
 ) -> None:
-    """Publish runs as a data set on the Hugging Face hub: metrics, replies and journals, without screenshots.
+    """Publish runs as a data set on the Hugging Face hub: metrics, responses and journals, without screenshots.
 
     Settings that name folders, servers or proxies are left out, and error messages are published without them. Nothing is
     uploaded without --yes, or when a file contains a key.

@@ -36,7 +36,7 @@ def _own(row: PredictionRow) -> Predicted:
             raise row.error(field, f"is none of {', '.join(sorted(_OWN_FIELDS))}{labels}")
     key = ("", row.text("subset") if "subset" in row.values else "", row.text("episode_id"), row.whole("step_index"))
     if len({"action", "response"} & row.values.keys()) != 1:
-        raise row.error("action", "a prediction has either an action (null: the reply held none) or a response")
+        raise row.error("action", "a prediction has either an action (null: the response held none) or a response")
     if "response" in row.values:
         return Predicted(*key, response=row.text("response"))
     given = row.values["action"]
@@ -78,8 +78,8 @@ OWN = Format(
 """The rows that other tools should write; documented in docs/exchange/predictions.md.
 
 ``subset`` ("") is needed if the benchmark has subsets. ``action`` is a unified action, [0, 1000] per axis, or null if the
-reply held none; in its place ``response`` is the reply as the model gave it, which the model's adapter reads when the file is
-scored.
+response held none; in its place ``response`` is the response as the model gave it, which the model's adapter reads when the
+file is scored.
 """
 UI_S1 = Format(
     "ui-s1",

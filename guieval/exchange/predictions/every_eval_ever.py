@@ -1,6 +1,6 @@
 """Answers in files of Every Eval Ever (``*_samples.jsonl``) whose metadata name a step of a benchmark, as ours do.
 
-If guieval read the response, its action is taken, and a response in which it found none is unparseable. Every other reply is
+If guieval read the response, its action is taken, and a response in which it found none is unparseable. Every other response is
 read by the adapter that the user names. Rows of tasks in an environment (``agentic``) are outcomes.
 """
 

@@ -1,6 +1,6 @@
 """Results of grounding evaluations: a point and the instruction that it answers, one format for each way to write the rows.
 
-A row names an image, an instruction, the target's box and the predicted point (null: the reply held none). Box and point are
+A row names an image, an instruction, the target's box and the predicted point (null: the response held none). Box and point are
 pixels or fractions of the image. If the benchmark's own steps are given, a row answers one of them, and that step's label
 decides: see :class:`_KnownSteps`. A point off the image is unparseable here; the authors call it wrong, which it is either way.
 
@@ -39,7 +39,7 @@ SLACK = 0.51
 class RowLayout:
     """The names of a row's fields, and how its numbers are read; a name is "" if rows have no such field.
 
-    ``reply`` names the field of the raw reply; a row without ``point`` has that alone. ``size`` names the field with the
+    ``reply`` names the field of the raw response; a row without ``point`` has that alone. ``size`` names the field with the
     image's [width, height], or the two fields with one of them each; ``holds_steps`` is whether rows that have it are steps of
     their own, of ``benchmark``, if the benchmark's are not given. ``condition`` names a field that has to be the same in all
     rows, since rows that differ in it answer the same steps. ``frame`` is that of points, ``box_frame`` that of boxes (default:

@@ -1,12 +1,12 @@
-"""GUICourse's results: replies alone, to be read by the adapter of the model.
+"""GUICourse's results: responses alone, to be read by the adapter of the model.
 
 Source: RUCBM/GUICourse@a6dd4c3 ``results/minicpm_guiagent_*.json``, ``evaluation/process_results.py``. A row has ``uid``, a
-prompt and the reply ``pred``. Labels are in the data set's own files, which no loader of guieval reads; ``--bench episodes``
+prompt and the response ``pred``. Labels are in the data set's own files, which no loader of guieval reads; ``--bench episodes``
 takes them from a file of one's own. ``uid_episode_<id>_step_<n>`` and ``uid_record_<id>_step_<n>`` name an episode and its
 step; every other uid is an episode of one step, by its text after ``uid_``.
 
 Places are in thousandths in all published files (``position_format`` ``related_version1``). The evaluation knows other formats,
-in which a reply means another place, so their rows are refused.
+in which a response means another place, so their rows are refused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _read(row: PredictionRow) -> Predicted:
 
 GUICOURSE = Format(
     "guicourse",
-    "GUICourse's results: replies, whose labels a benchmark has to supply",
+    "GUICourse's results: responses, whose labels a benchmark has to supply",
     frozenset({"uid", "image_id", "prompt", "pred", "position_format"}),
     lambda rows, steps: _read,
 )

@@ -1,6 +1,6 @@
 """Answers in a log of Inspect (``.eval``) whose samples name a step of a benchmark in their metadata, as ours do.
 
-If guieval read the response, its action is taken, and a response in which it found none is unparseable. Every other reply is
+If guieval read the response, its action is taken, and a response in which it found none is unparseable. Every other response is
 read by the adapter that the user names.
 """
 

@@ -6,9 +6,9 @@ screen's size is in neither file; 1080x2400 is assumed and marked ``screen_size_
 last of its steps in the file.
 
 ``os-atlas``: ``eval/eval_scripts/{android_control,odyssey}/evaluation_unify.py`` (kept in averychen35/OS-Atlas) and
-``eval/data/*.jsonl``. A row of the test data (``image``, ``conversations``) with the model's reply under ``pred``. Read are
+``eval/data/*.jsonl``. A row of the test data (``image``, ``conversations``) with the model's response under ``pred``. Read are
 AndroidControl (``.../episode_<id>_screenshot_<step>.png``) and GUI-Odyssey (``.../<id>_<step>.png`` below a folder named
-odyssey); the step is named by its image. The call follows ``actions:``; a reply without that label is unparseable, as in the
+odyssey); the step is named by its image. The call follows ``actions:``; a response without that label is unparseable, as in the
 scripts, and so is one whose call is not in the format's own words, of which the scripts may count the first word as the right
 type. A SCROLL of AndroidControl names the content's direction, one of GUI-Odyssey the finger's. AndroidControl prompts that
 say what the step has to do ("You need to") belong to our ``androidcontrol-low``. A row with the reference answer is a

@@ -19,11 +19,11 @@ class Predicted:
     """A file's answer to one step, which is named as our loaders name it.
 
     ``action`` is unified, [0, 1000] per axis, or ``None`` if the file's answer has none, for the ``reason`` given.
-    ``response`` is a raw reply instead, which only a model's adapter can read; ``raw`` is the response that a file keeps next
-    to the action. ``benchmark`` names the loader whose step it is ("" if the file does not name it). ``task`` is the step
+    ``response`` is a raw response instead, which only a model's adapter can read; ``raw`` is the response that a file keeps
+    next to the action. ``benchmark`` names the loader whose step it is ("" if the file does not name it). ``task`` is the step
     itself if the file has everything that scoring needs. ``right_under`` names the protocol under which the source found the
-    answer right, if it kept that alone.
-    ``differs`` quotes what the row states of the target if the benchmark's own label, which decides, is another.
+    answer right, if it kept that alone. ``differs`` quotes what the row states of the target if the benchmark's own label,
+    which decides, is another.
     """
 
     benchmark: str

@@ -1,12 +1,12 @@
-"""UI-Genie's results on AndroidControl: wrong replies with their labels, and right ones as verdicts without a reply.
+"""UI-Genie's results on AndroidControl: wrong responses with their labels, and right ones as verdicts without a response.
 
 The files are :mod:`.ui_genie_files`. The labels are the authors' own, rewritten from AndroidControl's, so they count also if
 the benchmark's data is named; that gives the screens' sizes. Places are in pixels of the screenshot after ``smart_resize`` with
 at most 602,112 pixels (``src/ms-swift/exps/eval_androidcontrol_swift_high_level.sh``).
 
-A right reply counts as right under ``ui-genie``, by which the authors judged it, and is not measured under other protocols. Of
-its label only the type is known; the rest of the step's action is a placeholder, which nothing is compared with. A reply that
-was not JSON is unparseable.
+A right response counts as right under ``ui-genie``, by which the authors judged it, and is not measured under other protocols.
+Of its label only the type is known; the rest of the step's action is a placeholder, which nothing is compared with. A response
+that was not JSON is unparseable.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _read(row: PredictionRow, lengths: Mapping[str, int], sizes: Mapping[str, Si
     if reply == RIGHT:
         return Predicted(*task.key, task=task, right_under=PROTOCOL)
     if reply == UNREADABLE:
-        return Predicted(*task.key, reason="the reply is not JSON", task=task)
+        return Predicted(*task.key, reason="the response is not JSON", task=task)
     answer = row.text("answer")
     return Predicted.of(task, lambda: _answered(answer, size))
 
@@ -100,7 +100,7 @@ def _label(call: str, size: Size) -> Action:
 
 
 def _answered(answer: str, size: Size) -> Action:
-    """The reply's action. What cannot be read of it is unsupported, since the authors count every JSON object as an answer."""
+    """The response's action. What cannot be read of it is unsupported: the authors count every JSON object as an answer."""
     arguments = _object(answer)
     try:
         return _action(arguments, size)

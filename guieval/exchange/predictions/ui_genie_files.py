@@ -1,11 +1,11 @@
 """The result files of UI-Genie as rows, one for every step.
 
 Source: Euphoria16/UI-Genie@bb7df6b ``src/ms-swift/eval_results_androidcontrol.py``. ``details.json`` lists the steps by the
-type of their label and by whether the reply was right. ``<type>_badcase.json``, next to it, has the labels and responses of the
-wrong ones; the replies of the right ones were not kept.
+type of their label and by whether the response was right. ``<type>_badcase.json``, next to it, has the labels and responses of
+the wrong ones; the responses of the right ones were not kept.
 
-A step whose reply was not JSON is in no list. It leaves a gap in the numbers of its episode's steps, which begin at 0 and end
-with a step of their own, and ``all_<type>`` counts it.
+A step whose response was not JSON is in no list. It leaves a gap in the numbers of its episode's steps, which begin at 0 and
+end with a step of their own, and ``all_<type>`` counts it.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def place_of(row: Row) -> NamedPlace:
 def step_rows(file: Path, details: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     """The rows of ``details``, the content of ``file``, each with its place for messages.
 
-    A row has ``questionID``, ``reply`` ("right", "wrong" or "unreadable"), ``type`` and, of a wrong reply, ``gt`` and
+    A row has ``questionID``, ``reply`` ("right", "wrong" or "unreadable"), ``type`` and, of a wrong response, ``gt`` and
     ``answer``. Raises :class:`DataError` for another of UI-Genie's files, and for a file next to it that is missing or does not
     have what ``details`` names.
     """
     if DETAILS not in file.name or not any(name.endswith(_RIGHT) for name in details):
         raise DataError(
-            f"{file}: UI-Genie's results are read from {DETAILS}, beside which the files *_badcase.json have the wrong replies"
+            f"{file}: UI-Genie's results are read from {DETAILS}; the files *_badcase.json next to it have the wrong responses"
         )
     whole = Row(details, str(file))
     seen: dict[str, set[int]] = {}
@@ -82,7 +82,7 @@ def step_rows(file: Path, details: Mapping[str, Any]) -> Iterator[tuple[dict[str
 
 
 class _Cases(NamedTuple):
-    """The wrong replies to the steps of one type, and how many steps of the type there are."""
+    """The wrong responses to the steps of one type, and how many steps of the type there are."""
 
     where: str
     replies: Mapping[str, Row]
@@ -93,7 +93,7 @@ class _Cases(NamedTuple):
         name = details.name.replace(DETAILS, f"{type_}_badcase.json").removesuffix(".gz")
         file = next((file for file in (details.with_name(name), details.with_name(f"{name}.gz")) if file.is_file()), None)
         if file is None:
-            raise DataError(f"{details}: there is no {name} beside it, which has the wrong replies to steps of type {type_}")
+            raise DataError(f"{details}: there is no {name} beside it, which has the wrong responses to steps of type {type_}")
         try:
             whole = Row.of(from_json(read_whole(file)), str(file))
         except ValueError as error:
@@ -107,5 +107,5 @@ class _Cases(NamedTuple):
     def of(self, step: str) -> dict[str, str]:
         case = self.replies.get(step)
         if case is None:
-            raise DataError(f"{self.where}: has no reply to the step {step}, which {DETAILS} lists as wrong")
+            raise DataError(f"{self.where}: has no response to the step {step}, which {DETAILS} lists as wrong")
         return {"gt": case.text("gt"), "answer": case.text("answer")}

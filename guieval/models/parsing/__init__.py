@@ -1,4 +1,4 @@
-"""Readers of the notations that models' replies share: tags, JSON, call expressions and points.
+"""Readers of the notations that models' responses share: tags, JSON, call expressions and points.
 
 Only notation is tolerated (a fence, a missing bracket, an unescaped quote); what a call *means* is up to the adapters. Nothing
 is ever evaluated as code. Every function raises :class:`guieval.errors.ParseError`, and nothing else, for what it cannot read.

@@ -376,7 +376,7 @@ _NAME = re.compile(r"[\w.+ -]{1,40}")
 def _unknown(name: str) -> str:
     """Why a call of that name is no action: if it cannot be a name at all, the response was not understood."""
     if not name:
-        return "the reply names no action"
+        return "the response names no action"
     if _NAME.fullmatch(name) is None:
         return f"what is given as the action's name is none: {name!r:.60}"
     return f"{name!r} is not an action of this family"

@@ -34,7 +34,7 @@ _NAMED = re.compile(r"(?<!\w)([A-Za-z_]\w{0,40})\(")
 _KEY = re.compile(r"[\s,]*([A-Za-z_]\w*)\s*=\s*")
 _CLOSE = re.compile(r"[\s,]*[)）]")
 _FIRST = re.compile(r"[\s`*-]*([A-Za-z_]\w{0,40})\(")
-# what may follow a call: the end, a new line, a mark, another call, or the label of another part of the reply
+# what may follow a call: the end, a new line, a mark, another call, or the label of another part of the response
 _AFTER_CALL = r"\Z|[\n<#`;*]|(?:,\s*)?[A-Za-z_]\w{0,40}\(\s*(?:[A-Za-z_]\w{0,40}\s*=|\))|(?:Thought|Action)\s{0,9}[:：]"
 _AFTER = rf"\s*(?:,\s*[A-Za-z_]\w*\s*=|[)）]\s*(?:{_AFTER_CALL}))"
 _AFTER_VALUE = re.compile(_AFTER)
@@ -75,7 +75,7 @@ def first_call(text: str, names: Iterable[str]) -> CallExpression:
                 return CallExpression(known[name.lower()], arguments, text[opened - len(name) : end], end)
             unknown = unknown or name
     if unknown is not None:
-        raise ParseError(f"the reply calls {unknown!r}, which is not an action of this family")
+        raise ParseError(f"the response calls {unknown!r}, which is not an action of this family")
     raise ParseError("the response has no action")
 
 
@@ -96,14 +96,14 @@ def _arguments(text: str, position: int) -> tuple[dict[str, str], int]:
         if key is None:
             if not text[position:].strip(" \t\r\n,"):
                 break
-            raise ParseError(f"the reply's call cannot be read at {text[position : position + 40]!r}")
+            raise ParseError(f"the response's call cannot be read at {text[position : position + 40]!r}")
         if len(arguments) == MAX_ARGUMENTS:
-            raise ParseError(f"the reply's call has more than {MAX_ARGUMENTS} arguments")
+            raise ParseError(f"the response's call has more than {MAX_ARGUMENTS} arguments")
         if key[1] in arguments:
-            raise ParseError(f"the reply's call gives {key[1]!r} twice")
+            raise ParseError(f"the response's call gives {key[1]!r} twice")
         arguments[key[1]], position = _value(text, key.end(), unended)
     if not arguments:
-        raise ParseError("the reply ends inside a call")
+        raise ParseError("the response ends inside a call")
     return arguments, len(text)
 
 
@@ -112,7 +112,7 @@ def _value(text: str, start: int, unended: set[str]) -> tuple[str, int]:
     if text.startswith(("\\'", '\\"'), start):
         end = text.find(text[start : start + 2], start + 2)
         if end < 0:
-            raise ParseError("the reply ends inside a quoted value")
+            raise ParseError("the response ends inside a quoted value")
         return _resolved(text[start + 2 : end]), end + 2
     if (unquoted := _MARKED_PLACE.match(text, start)) is not None:
         return unquoted[1], unquoted.end()
@@ -127,7 +127,7 @@ def _value(text: str, start: int, unended: set[str]) -> tuple[str, int]:
             depth -= 1
         elif not depth and mark[0] in ",)）":
             return _unquoted(text[start : mark.start()].strip()), mark.start()
-    raise ParseError("the reply ends inside a value")
+    raise ParseError("the response ends inside a value")
 
 
 def _unquoted(value: str) -> str:
@@ -143,7 +143,7 @@ def _unquoted(value: str) -> str:
 def _quoted_end(text: str, start: int, quote: str, unended: set[str]) -> int:
     first = _QUOTED[quote].match(text, start)
     if first is None:
-        raise ParseError("the reply ends inside a quoted value")
+        raise ParseError("the response ends inside a quoted value")
     end = first.end() - 1
     if _AFTER_VALUE.match(text, first.end()) or is_numbers(text[start:end]):
         return end

@@ -34,16 +34,16 @@ def function_calls(text: str) -> Iterator[CallExpression]:
             key, start = named[1], named.end()
             end = _END.search(text, start)
             if end is None:
-                raise ParseError(f"the reply ends inside the parameter {key!r}")
+                raise ParseError(f"the response ends inside the parameter {key!r}")
             if arguments.get(key):
-                raise ParseError(f"the reply's call gives {key!r} twice")
+                raise ParseError(f"the response's call gives {key!r} twice")
             if len(arguments) == MAX_ARGUMENTS:
-                raise ParseError(f"the reply's call has more than {MAX_ARGUMENTS} arguments")
+                raise ParseError(f"the response's call has more than {MAX_ARGUMENTS} arguments")
             value = text[start : end.start()]
             arguments[key] = value[1:].removesuffix("\n") if value.startswith("\n") else value
             position = end.end()
         if _CUT.match(text, position):
-            raise ParseError("the reply ends inside the tag of a parameter")
+            raise ParseError("the response ends inside the tag of a parameter")
         yield CallExpression(opened[1], arguments, text[opened.start() : position], position)
 
 

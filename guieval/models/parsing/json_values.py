@@ -1,4 +1,4 @@
-"""Reads the first JSON value in a reply, and repairs its notation: missing brackets, Python literals, prose around it."""
+"""Reads the first JSON value in a response, and repairs its notation: missing brackets, Python literals, prose around it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from guieval.steps import whole_text
 MAX_DEPTH = 40
 """Deepest nesting of brackets that is read; no model format needs more than six."""
 MAX_REPAIR = 4_000
-"""Longest reply, in characters, whose punctuation an adapter mends before it is read again."""
+"""Longest response, in characters, whose punctuation an adapter mends before it is read again."""
 MAX_LITERAL, MAX_UNQUOTED = 20_000, 2_000
 """Longest text, in characters, that is read as a Python literal, and how many of them may be outside quotes."""
 MAX_SCANNED = 100_000
@@ -91,7 +91,7 @@ def named_object(value: Any, key: str) -> tuple[str, dict[str, Any]]:
     """
     first = value[0] if isinstance(value, list) and value else value
     if not isinstance(first, dict) or not isinstance(first.get(key), str):
-        raise ParseError(f"the reply's JSON is not an action: {value!r:.80}")
+        raise ParseError(f"the response's JSON is not an action: {value!r:.80}")
     return first[key], {name: item for name, item in first.items() if name != key}
 
 

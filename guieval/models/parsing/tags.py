@@ -1,4 +1,4 @@
-"""Reads the tags that models put around parts of a reply: their reasoning, and any other.
+"""Reads the tags that models put around parts of a response: their reasoning, and any other.
 
 Some models, having answered, play the next step as well, or go on in another turn (:func:`first_round`). What is tried out
 within a thought is not an answer: :func:`closed_thought` and :func:`first_thought` end a thought at an end tag only,
@@ -27,7 +27,7 @@ def split_reasoning(text: str, answer: str) -> tuple[str | None, str]:
     is what a thinking checkpoint writes when its chat template has already opened the block. ``answer`` is the text an
     answer begins with (``<tool_call>``): if it occurs, the block ends at the last end tag in front of its last
     occurrence, so that neither a tag inside an argument nor an answer rehearsed in the reasoning misleads. An unclosed
-    block reaches to ``answer``, or takes the whole reply. The reasoning is ``None`` without a block.
+    block reaches to ``answer``, or takes the whole response. The reasoning is ``None`` without a block.
     """
     ends = list(_REASONING_END.finditer(text))
     last = text.rfind(answer)
@@ -87,7 +87,7 @@ def closed_thought(text: str, answer: str) -> tuple[str | None, str]:
 
     As :func:`split_reasoning` with the same ``answer``, but a thought ends at an end tag only: if ``answer``
     occurs within the thought alone, all up to the last end tag is thought. Raises :class:`ParseError` without an end tag, since
-    a reply that was cut off while the model still thought has no answer.
+    a response that was cut off while the model still thought has no answer.
     """
     for begins in (answer, ""):
         thought, rest = split_reasoning(text, begins)

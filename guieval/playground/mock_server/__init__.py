@@ -2,7 +2,7 @@
 
 It answers in any model family's own format, with latencies and faults that are a pure function of (seed, step, try), and counts
 its requests. So it behaves exactly the same for two clients, or for one client twice. It has no model: an adapter's ``render``
-writes replies from a policy's action.
+writes responses from a policy's action.
 """
 
 from guieval.playground.mock_server.app import latency_of

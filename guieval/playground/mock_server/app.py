@@ -79,7 +79,7 @@ class PolicyResponse(NamedTuple):
 
 
 Answers: TypeAlias = Callable[[Tag, bytes], PolicyResponse]
-"""A policy: from the tag and the raw body to the reply; ``LookupError`` if it has none."""
+"""A policy: from the tag and the raw body to the response; ``LookupError`` if it has none."""
 
 
 def uniform(*parts: object) -> float:

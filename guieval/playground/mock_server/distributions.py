@@ -1,4 +1,4 @@
-"""Policy ``distribution``: the reply to a request is drawn from a distribution over actions in a file.
+"""Policy ``distribution``: the response to a request is drawn from a distribution over actions in a file.
 
 So a model's true decisions are known, and the metrics of a rollout can be compared with them. The file is JSONL with one line
 per step (``key`` as printed in messages, or ``*`` for all other steps)::
@@ -36,7 +36,7 @@ class DrawnSeconds(BaseModel):
     """One outcome: its relative probability and its action.
 
     ``action`` is a unified action, or the step's reference (if the model's format cannot express it, an alternative, else a
-    wrong action), or a wrong action, or ``None`` for a reply without an action. ``spread`` is the standard deviation of the
+    wrong action), or a wrong action, or ``None`` for a response without an action. ``spread`` is the standard deviation of the
     point of a click or long press, in thousandths of the screen on each axis.
     """
 

@@ -1,4 +1,4 @@
-"""The mock server's policies, which write replies in any model family's own format."""
+"""The mock server's policies, which write responses in any model family's own format."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _scripted(settings: MockSettings) -> Answers:
         for name in names:
             if name in replies:
                 return replies[name]
-        raise LookupError(f"the script has no reply for {tag.name!r}")
+        raise LookupError(f"the script has no response for {tag.name!r}")
 
     return answer
 

@@ -40,7 +40,7 @@ class MockSettings(BaseModel):
     certificate: Path | None = Field(None, description="PEM file of a certificate and its key; the server then speaks https")
 
     policy: Policy = Field("centre", description="what is answered: centre, random, reference, script, fixed or distribution")
-    model: str | None = Field(None, description="checkpoint whose native format replies are written in")
+    model: str | None = Field(None, description="checkpoint whose native format responses are written in")
     adapter: str | None = Field(None, description="model family, if the checkpoint is not a shipped one")
     benchmark: str | None = Field(None, description="policy reference: benchmark that is run")
     data: Path | None = Field(None, description="policy reference: data folder of that benchmark")
@@ -54,7 +54,7 @@ class MockSettings(BaseModel):
         description="policy reference: added to accuracy, times the share of the past that is the policy's own",
     )
     script: Path | None = Field(None, description='JSONL; policy script: {"key", "reply"}, distribution: {"key", "draws"}')
-    reply: str = Field("", description="policy fixed: the reply")
+    reply: str = Field("", description="policy fixed: the response")
     sees: Sight = Field(
         "nothing",
         description="policy reference: how a picture is seen, by which places, prompt tokens and log-probabilities go: right, "
@@ -75,7 +75,7 @@ class MockSettings(BaseModel):
     echo_key: bool = Field(
         False, description="repeat the Authorization header in error messages, also encoded, as careless proxies do"
     )
-    malformed_rate: float = Field(0.0, ge=0, le=1, description="share of replies with a damaged body")
+    malformed_rate: float = Field(0.0, ge=0, le=1, description="share of responses with a damaged body")
     malformed_kinds: tuple[Malformed | Hostile, ...] = Field(
         MALFORMED, min_length=1, description="how the body is damaged (default: as servers and proxies do)"
     )

@@ -2,10 +2,10 @@
 
 A batch has a few screens, and of each one several conversations in one row: the image comes first, and every conversation
 sees the image and itself, at the positions it would have alone. That is the policy's own input, at a fraction of the cost.
-Prompts and replies are the adapter's own. The history takes every form that it has in an evaluation or a rollout: the model's
+Prompts and responses are the adapter's own. The history takes every form that it has in an evaluation or a rollout: the model's
 own answers, the reference's steps, or bare actions.
 
-With the loss of the reply alone, the model soon names the right icon but guesses its position, because attention goes to the
+With the loss of the response alone, the model soon names the right icon but guesses its position, because attention goes to the
 goal's words and not to the image. So the attention of one layer is trained directly while a position is written.
 """
 
@@ -72,7 +72,7 @@ def look_at(policy: Policy, *, screens: int, seed: int) -> list[Seen]:
 
 
 class Conversation(NamedTuple):
-    """The user's text after the image, the policy's reply, and what it taps."""
+    """The user's text after the image, the policy's response, and what it taps."""
 
     question: str
     answer: str

@@ -1,7 +1,7 @@
 """The tiny policy's tokenizer: a byte-level BPE with one token for each word of its task and for each digit.
 
 A word is the same token wherever it occurs: spaces are tokens of their own, so that a name in the goal, in the past and in the
-reply is matched by the same token.
+response is matched by the same token.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def spending_notes(board: Board, *, brief: bool = False) -> list[str]:
     spent = [cell.spending for row in board.rows for cell in row.cells if cell is not None and cell.spending is not None]
     if not spent:
         return []
-    notes = ["Tokens: mean of prompt and reply together, of all samples, as the servers reported them."]
+    notes = ["Tokens: mean of prompt and response together, of all samples, as the servers reported them."]
     if dates := sorted({each.as_of for each in spent if each.as_of is not None}):
         notes[0] += f" Cost: these tokens at the models' prices of {', '.join(dates)}."
     if brief:

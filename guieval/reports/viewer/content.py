@@ -203,7 +203,7 @@ class Chunk:
 
 
 def searched(row: StepRow) -> str:
-    """The searchable text: instructions, texts and apps of the reference, labels, and the first replies."""
+    """The searchable text: instructions, texts and apps of the reference, labels, and the first responses."""
     parts: list[str] = []
     task = row.task
     if task is not None:

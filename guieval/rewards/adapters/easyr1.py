@@ -13,7 +13,7 @@ REWARD_TYPE = "sequential"
 
 
 def compute_score(reward_input: Mapping[str, Any], **names: Any) -> dict[str, float]:
-    """``overall`` and every part of one reply, whose ``ground_truth`` is the step.
+    """``overall`` and every part of one response, whose ``ground_truth`` is the step.
 
     ``reward_function_kwargs`` gives the scorer by name: ``model``, ``reward``, ``protocol`` and ``weights``.
     """

@@ -1,7 +1,8 @@
 """OpenRLHF (0.11): a ``reward_func`` for the file given as ``--reward.remote_url``.
 
-OpenRLHF passes prompt and reply as one text decoded from tokens: it contains special tokens, an image is as many placeholders
-as it has tokens, and a prompt that was too long is cut at its beginning. The reply is what follows the prompt nevertheless.
+OpenRLHF passes prompt and response as one text decoded from tokens: it contains special tokens, an image is as many
+placeholders as it has tokens, and a prompt that was too long is cut at its beginning. The response is what follows the prompt
+nevertheless.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def reward_function(scorer: ResponseScorer, tensor: Callable[[list[float]], Any]
 
 
 def reply_in(query: str, prompt: str) -> str:
-    """The reply in a query. Raises :class:`UsageError` if the prompt is not found."""
+    """The response in a query. Raises :class:`UsageError` if the prompt is not found."""
     if query.startswith(prompt):
         reply = query.removeprefix(prompt)
     else:

@@ -1,4 +1,4 @@
-"""rLLM: a reward function that is given a task's fields and the model's last reply."""
+"""rLLM: a reward function that is given a task's fields and the model's last response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions shared by all adapters: they read the step, the reply's text and the scorer's name from a framework's row."""
+"""Functions shared by all adapters: they read the step, the response's text and the scorer's name from a framework's row."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def column(columns: Mapping[str, Any], count: int) -> list[StepTaskModel]:
 
 
 def metrics(scored: ScoredResponse) -> dict[str, float]:
-    """The logged metrics of a reply: every part, unweighted, and whether it matched exactly."""
+    """The logged metrics of a response: every part, unweighted, and whether it matched exactly."""
     return {**scored.reward.parts, "exact_match": float(scored.reward.outcome.exact_match)}
 
 
@@ -68,7 +68,7 @@ def named_scorer(
     protocol: str | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> ResponseScorer:
-    """As :func:`guieval.rewards.open_scorer`, cached by name, for functions that are called once per reply."""
+    """As :func:`guieval.rewards.open_scorer`, cached by name, for functions that are called once per response."""
     given = dict(weights or {})
     try:
         return _kept(model, reward, protocol, tuple(sorted(given.items())))

@@ -24,7 +24,7 @@ def reward_function(scorer: ResponseScorer, name: str | None = None) -> TRLRewar
     """The scorer as TRL's synchronous reward function, called ``name`` (default: the reward's, as an identifier).
 
     The data set needs a column ``task``. A completion on which the adapter itself failed gets ``None``, which TRL
-    leaves out. A scorer that punishes long replies takes their lengths from TRL's ``completion_ids``. With TRL's
+    leaves out. A scorer that punishes long responses takes their lengths from TRL's ``completion_ids``. With TRL's
     ``log_metric`` the batch's mean of every part is logged as ``NAME/PART``.
     """
 

@@ -23,7 +23,7 @@ def rubric_function(scorer: ResponseScorer) -> Callable[..., float]:
 def task_method(scorer: ResponseScorer) -> Callable[..., Coroutine[Any, Any, dict[str, float]]]:
     """v1: put ``@vf.reward`` on it in the body of a ``vf.Task``; its data needs a field ``task`` with the step's text.
 
-    It returns the reward alone, under its name; the reply judged is the trace's last.
+    It returns the reward alone, under its name; the response judged is the trace's last.
     """
 
     async def guieval_reward(self: Any, trace: Any) -> dict[str, float]:

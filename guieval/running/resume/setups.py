@@ -62,7 +62,7 @@ class SessionSetups:
         known = manifest.answered_as
         new = [name for name in record.models if name not in known]
         if known and new and resumed:
-            manifest = self._accepted(manifest, f"model that replies name (was {', '.join(known)!r}, now {new[0]!r})")
+            manifest = self._accepted(manifest, f"model that responses name (was {', '.join(known)!r}, now {new[0]!r})")
         if not self._own and not new:  # of an earlier session, whose set-up is not this one's
             return []
         here = tuple(name for name in record.models if name not in self._named)
@@ -70,7 +70,7 @@ class SessionSetups:
         manifest = self._written(manifest, Setup(model=self._own[-1].model if self._own else "", answered_as=here))
         names = manifest.answered_as
         several = len(names) > 1 and bool(new)
-        return [f"replies name several models ({', '.join(map(repr, names))})"] if several else []
+        return [f"responses name several models ({', '.join(map(repr, names))})"] if several else []
 
     def note_patches(self, setup: Setup, *, resumed: bool) -> list[str]:
         """Record the set-up of the model that writes the thoughts of patches; returns a new warning if it differs."""

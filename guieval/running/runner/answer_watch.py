@@ -14,7 +14,7 @@ from guieval.secrets import HIDDEN
 from guieval.steps import Sample, StepRecord
 
 LOOKED_AT = 20
-"""Replies at the start of a session that are looked at."""
+"""Responses at the start of a session that are looked at."""
 
 
 class AnswerWatch:
@@ -61,7 +61,7 @@ class AnswerWatch:
 
 
 class ReplyWatch:
-    """Counts the first replies of a session that hold no action, and warns once when they are more than half.
+    """Counts the first responses of a session that hold no action, and warns once when they are more than half.
 
     The reason is usually the wrong adapter, a wrong chat template, or too few tokens.
     """
@@ -73,7 +73,7 @@ class ReplyWatch:
         self._over = False
 
     def add(self, record: StepRecord) -> str | None:
-        """Take in one more record; a warning as soon as more than half of :data:`LOOKED_AT` replies could not be read."""
+        """Take in one more record; a warning as soon as more than half of :data:`LOOKED_AT` responses could not be read."""
         for sample in record.samples:
             if sample.raw_response is None or self._over:
                 continue
@@ -97,5 +97,5 @@ class ReplyWatch:
         content = f'is "{reply}"' if reply else "is empty"
         reason = one_line(self._first.error.message, 300)
         cut = ", and the server cut it off at the limit of tokens" if self._first.finish_reason == "length" else ""
-        seen = f"{self._unreadable} of the first {self._seen} replies" if self._seen > 1 else "the first reply"
+        seen = f"{self._unreadable} of the first {self._seen} responses" if self._seen > 1 else "the first response"
         return f"{seen} could not be read as an action; the first {content} ({reason}{cut})"

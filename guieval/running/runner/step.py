@@ -31,7 +31,7 @@ from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel, U
 
 @dataclass
 class Asked:
-    """Facts learned while a step ran: the names that replies give their model, the screenshot's digest, and what it cost.
+    """Facts learned while a step ran: the names that responses give their model, the screenshot's digest, and what it cost.
 
     ``bill`` is that of all its requests: the responses that were received so far, answers among them.
     """

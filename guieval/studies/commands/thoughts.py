@@ -34,10 +34,11 @@ def thoughts(
     settings: Given,
     out: Annotated[Path, path_argument("FILE", "JSONL file to write; steps that it already has are not asked again.")],
     by: Annotated[
-        str, typer.Option(help="self: the model, given the action; auxiliary: another model; replies: exact replies of --run.")
+        str,
+        typer.Option(help="self: the model, given the action; auxiliary: another model; replies: exact responses of --run."),
     ] = "self",
     run: Annotated[list[Path] | None, path_option("by replies: a run of the model; may be repeated.", "--run")] = None,
-    reward: Annotated[str, typer.Option(help="Reward that judges the form of a reply with the thought.")] = "ui-s1",
+    reward: Annotated[str, typer.Option(help="Reward that judges the form of a response with the thought.")] = "ui-s1",
     tries: Annotated[int, typer.Option(min=1, help="Requests for a thought whose form the reward refuses.")] = 3,
     config: options.Config = None,
     override: options.Override = None,
@@ -49,7 +50,7 @@ def thoughts(
         raise UsageError(f"--by is {by!r}{nearest(by, SOURCES)}; expected one of {', '.join(SOURCES)}")
     if by == "replies":
         if not run:
-            raise UsageError("--by replies needs --run RUN, a run of the model whose exact replies are used")
+            raise UsageError("--by replies needs --run RUN, a run of the model whose exact responses are used")
         if settings.get("model") is None:
             raise UsageError("--by replies needs --model, in whose format the thoughts are judged")
         scorer = ResponseScorer(load_model(settings["model"], adapter=settings.get("adapter")), weighed(reward, None, {}))

@@ -63,7 +63,7 @@ class JudgeFinding:
 
 @dataclass(frozen=True)
 class Trace:
-    """One reasoning trace with its execution (``action``, ``None`` for a reply without one) and the findings on them.
+    """One reasoning trace with its execution (``action``, ``None`` for a response without one) and the findings on them.
 
     ``judges`` are the findings of each judge alone, in the judges' order, ``joint`` that of their consensus; ``human`` is the
     label, if there is one.

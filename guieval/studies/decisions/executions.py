@@ -29,7 +29,7 @@ class StepExecutions:
     """The executions of one step.
 
     ``actions`` are the k different ones in the order they were first drawn, coordinates in [0, 1000]; ``None`` is a
-    reply without an action, and an action outside the model's space is kept as it is. ``counts`` (k,): how often each
+    response without an action, and an action outside the model's space is kept as it is. ``counts`` (k,): how often each
     was drawn. ``right`` of the executions are exact matches. ``failed`` counts the requests without an answer; they are not
     executions, so k may be 0.
     """

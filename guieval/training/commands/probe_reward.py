@@ -61,7 +61,7 @@ def probe_reward(
     heads = ("policy", "protocol", "reward", "type", "exact", "format", "steps", "what it does")
     spare = ("what it does", *(["protocol"] if len(rewards) == 1 else []))
     show(Table("", columns(*heads, keys=2, folds=("what it does",), spare=spare), tuple(rows)))
-    most = f"a reply that has every part in full earns {rewards[0].highest:g}"
+    most = f"a response that has every part in full earns {rewards[0].highest:g}"
     say(f"{reward}: {len(tasks):,} steps of {bench} in the format of {model}; {most}")
     for line in notes:
         say(f"note: {line}")
@@ -107,7 +107,7 @@ def _warnings(protocol: str, reward: ABCReward, earned: Sequence[Earnings]) -> l
     expert, *others = earned
     against: list[str] = []
     if expert.format == 0.0:
-        against.append(f"no reply of the expert has the form that {reward.name} requires: {reward.form.describe()}")
+        against.append(f"no response of the expert has the form that {reward.name} requires: {reward.form.describe()}")
     if not expert.reward or expert.reward < 0:
         nothing = "less than nothing" if expert.reward else "nothing"
         return [*against, f"under {protocol} the expert earns {nothing}, so nothing can be learnt"]

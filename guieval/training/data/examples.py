@@ -174,9 +174,9 @@ def reference_completion(model: ABCModel, task: StepTaskModel, thought: str | No
 
 
 def own_completion(model: ABCModel, task: StepTaskModel, sample: Sample) -> str | None:
-    """The model's own reply with its thought, if it was exactly right, else ``None``.
+    """The model's own response with its thought, if it was exactly right, else ``None``.
 
-    If the server separated the thought, the reply is rendered in the family's own format.
+    If the server separated the thought, the response is rendered in the family's own format.
     """
     if not sample.outcome.exact_match or sample.raw_response is None or sample.action is None:
         return None
@@ -191,12 +191,13 @@ def own_completion(model: ABCModel, task: StepTaskModel, sample: Sample) -> str 
 _NOT_IN_THE_JOURNAL = {
     "mix": "answers of another run",
     "mix_artifacts": "answers of another run",
+    "mix_decisions": "answers of another run",
     "fixed_thoughts": "thoughts of another run",
 }
 
 
 def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
-    """The exact replies of a run, each with the history of its own prompt, in the journal's order by episode.
+    """The exact responses of a run, each with the history of its own prompt, in the journal's order by episode.
 
     The prompts are rebuilt by ``model``, so the run should be of the same family. Raises :class:`UsageError` if there is no
     run, or if its prompts contain what its journal does not: another run's answers, or fixed thoughts.

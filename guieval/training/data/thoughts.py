@@ -65,7 +65,7 @@ def with_thought(entry: HistoryEntry, thoughts: Mapping[str, str]) -> HistoryEnt
 
 
 def writes_thoughts(model: ABCModel, task: StepTaskModel) -> bool:
-    """Whether the family's replies hold a thought: those with one differ from those without."""
+    """Whether the family's responses hold a thought: those with one differ from those without."""
     entry = reference_entry(task)
     try:
         with_one = model.render(task, entry.action, "because", entry.conclusion)
@@ -85,14 +85,14 @@ def judged(scorer: ResponseScorer, task: StepTaskModel, thought: str | None) -> 
         return ThoughtResult(task.key, None, "the model cannot write the reference's action")
     scored = scorer.score(task, reply)
     if not scored.sample.outcome.exact_match:
-        return ThoughtResult(task.key, None, "with the thought, the reply is read as another action")
+        return ThoughtResult(task.key, None, "with the thought, the response is read as another action")
     if not scored.reward.parts["format"]:
-        return ThoughtResult(task.key, None, "with the thought, the reply does not have the form that the reward requires")
+        return ThoughtResult(task.key, None, "with the thought, the response does not have the form that the reward requires")
     return ThoughtResult(task.key, thought, KEPT)
 
 
 def thoughts_of_runs(runs: Sequence[Path], scorer: ResponseScorer) -> list[ThoughtResult]:
-    """The model's own thoughts: those of the exact replies in ``runs``, the first for each step."""
+    """The model's own thoughts: those of the exact responses in ``runs``, the first for each step."""
     found: dict[StepKey, ThoughtResult] = {}
     for run in runs:
         for record in RunFolder(run).steps:
@@ -104,7 +104,7 @@ def thoughts_of_runs(runs: Sequence[Path], scorer: ResponseScorer) -> list[Thoug
             found[record.task.key] = (
                 judged(scorer, record.task, thought)
                 if exact
-                else ThoughtResult(record.task.key, None, "no exact reply in the runs")
+                else ThoughtResult(record.task.key, None, "no exact response in the runs")
             )
     return list(found.values())
 

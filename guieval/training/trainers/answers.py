@@ -20,7 +20,7 @@ SAMPLED = "sampling_per_token_logps"
 
 
 class SampledResponse(NamedTuple):
-    """A reply and the row that trains it."""
+    """A response and the row that trains it."""
 
     row: CompletedPrompt
     text: str
@@ -117,7 +117,7 @@ class Answers:
         return found
 
     def _generated(self, prompts: Sequence[_Prompt]) -> tuple[Sequence[Any], Sequence[Any] | None]:
-        """The tokens of a reply to each prompt and, from vLLM, their log-probabilities."""
+        """The tokens of a response to each prompt and, from vLLM, their log-probabilities."""
         trainer = self._trainer
         pictures = [prompt.pictures for prompt in prompts]
         whole = [prompt.tokens for prompt in prompts]

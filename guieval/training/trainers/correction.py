@@ -1,4 +1,5 @@
-"""Importance correction between the engine that sampled the replies and the model that is trained (truncated by default: TIS).
+"""Importance correction between the engine that sampled the responses and the model that is trained (truncated by default:
+TIS).
 
 vLLM computes with other kernels and in other types than the trainer, so its probabilities differ for equal weights. TRL's own
 correction is inside the method that this package replaces; the modes and their names are TRL's.

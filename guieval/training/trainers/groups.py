@@ -294,5 +294,5 @@ class GroupTrainer(GRPOTrainer):
 
 
 def _rewarded_here(**columns: Any) -> list[float | None]:
-    """A reward function for TRL, which requires one; the trainers reward replies and rollouts themselves."""
-    raise UsageError("replies are rewarded by the trainer itself")
+    """A reward function for TRL, which requires one; the trainers reward responses and rollouts themselves."""
+    raise UsageError("responses are rewarded by the trainer itself")

@@ -23,7 +23,7 @@ EPSILON = 1e-4
 class StepGRPOTrainer(GroupTrainer):
     """Each group is one step, answered several times and rewarded by ``scorer``.
 
-    ``example`` gives the step of a number. A reply on which the adapter itself failed has no reward and is not trained on.
+    ``example`` gives the step of a number. A response on which the adapter itself failed has no reward and is not trained on.
     """
 
     def __init__(self, *, example: Callable[[int], Example], scorer: ResponseScorer, **named: Any) -> None:

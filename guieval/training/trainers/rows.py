@@ -26,8 +26,8 @@ class CompletedPrompt:
     """One prompt with its completion.
 
     ``prompt`` (p,) and ``completion`` (c,) are token numbers without padding. ``types`` are (p,) by TRL's field name.
-    ``tokens`` are (c,) by TRL's field name, or (1,) for a number per reply. A row that does not ``count`` only fills the batch:
-    its tokens are not in the loss, its normaliser or any mean.
+    ``tokens`` are (c,) by TRL's field name, or (1,) for a number per response. A row that does not ``count`` only fills the
+    batch: its tokens are not in the loss, its normaliser or any mean.
     """
 
     prompt: Tensor

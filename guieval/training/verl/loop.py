@@ -1,6 +1,6 @@
 """verl's agent loop of a GUI task: a rollout along the reference trajectory, or one step of it, with one output per step.
 
-Prompts, screenshots and the reading of replies are the adapter's, as in an evaluation. Rollouts of whole episodes are UI-S1's
+Prompts, screenshots and the reading of responses are the adapter's, as in an evaluation. Rollouts of whole episodes are UI-S1's
 (section 3.2): the history has the policy's own outputs, and mismatches are patched.
 """
 
@@ -36,7 +36,7 @@ from guieval.training.verl.settings import GROUP, VerlSettings, read_settings
 
 
 class LoopResponse(NamedTuple):
-    """A reply, and verl's output for it."""
+    """A response, and verl's output for it."""
 
     text: str
     output: AgentLoopOutput
@@ -178,7 +178,7 @@ class GuiLoop(PolicyLoop):
         return outputs
 
     def _watched(self, place: RowTask, task: StepTaskModel, scored: ScoredResponse) -> Mapping[str, Sum]:
-        """The sums of one reply for the watch over the reward, which the trainer adds up."""
+        """The sums of one response for the watch over the reward, which the trainer adds up."""
         if self._settings.reward_watch is None or place.validation:
             return {}
         settings, longest = self._settings.model_dump_json(), self.rollout_config.response_length
@@ -233,7 +233,7 @@ def _adapter(settings: str) -> ABCModel:
 
 @lru_cache(maxsize=8)
 def _scorer(settings: str, longest: int) -> ResponseScorer:
-    """The scorer of replies with at most ``longest`` tokens."""
+    """The scorer of responses with at most ``longest`` tokens."""
     return VerlSettings.model_validate_json(settings).reward.open_scorer(_adapter(settings), longest)
 
 

@@ -20,9 +20,10 @@ from guieval.training.reward_watch import Sum
 class RowRecord:
     """The result of one step: ``uid`` names the task, ``session`` the rollout, ``step`` is its index in the episode.
 
-    ``measured`` is false if the response could not be scored; such a step is not trained on. ``watched`` are the reply's sums
-    for :class:`guieval.training.reward_watch.RewardWatch`, whose exact match is that of ``protocol``. In an environment nothing
-    is matched: ``matched`` and ``type_match`` are true, and ``success`` and ``progress`` are the judge's of the rollout.
+    ``measured`` is false if the response could not be scored; such a step is not trained on. ``watched`` are the response's
+    sums for :class:`guieval.training.reward_watch.RewardWatch`, whose exact match is that of ``protocol``. In an environment
+    nothing is matched: ``matched`` and ``type_match`` are true, and ``success`` and ``progress`` are the judge's of the
+    rollout.
     """
 
     uid: str
@@ -71,7 +72,7 @@ def trajectories(records: Iterable[RowRecord]) -> list[tuple[Trajectory, list[Ro
 
 
 def row_advantages(records: Sequence[RowRecord | None], settings: AdvantageSettings) -> list[float]:
-    """The advantage of every row; 0 for one that does not count (``None``, or a reply that was not judged)."""
+    """The advantage of every row; 0 for one that does not count (``None``, or a response that was not judged)."""
     rollouts = trajectories(record for record in records if record is not None)
     worth = advantages([trajectory for trajectory, _ in rollouts], settings)
     by_step = {

@@ -80,7 +80,7 @@ class GuiSemiOnline(PPOTrainer):
         )
 
     def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
-        """verl's stage, then the advantages of equation 12, the same for all tokens of a reply; 0 in filler rows."""
+        """verl's stage, then the advantages of equation 12, the same for all tokens of a response; 0 in filler rows."""
         filler = [bool(tag.get("is_padding", False)) for tag in batch.tags]
         batch = super()._compute_advantage(batch, metrics)
         fields = ["response_mask", "extra_fields"]

@@ -72,7 +72,7 @@ def test_a_step_is_right_by_verdict_wrong_by_its_reply_or_unreadable(tmp_path: P
         ["7_0", "7_3", "9_0"], "ui-genie"
     )
     # 7_1 is in no list: of the four clicks one is left, and of the episode's steps that one
-    assert rows["7_1"].reason == "the reply is not JSON" and rows["7_1"].task is not None
+    assert rows["7_1"].reason == "the response is not JSON" and rows["7_1"].task is not None
     assert rows["7_1"].task.action.type == "CLICK"
     # 252 of 504 pixels, and 574 of 1,148, to which 1080 x 2400 is resized
     task = rows["7_2"].task
@@ -119,7 +119,11 @@ def test_replies_that_were_not_json_and_cannot_be_told_apart_are_no_answers(tmp_
     ("details", "files", "problem"),
     [
         (DETAILS, {"click": None}, r"there is no click_badcase\.json beside it"),
-        (DETAILS, {"swipe": badcases(1)}, r"swipe_badcase\.json: has no reply to the step 8_1, which details\.json lists as"),
+        (
+            DETAILS,
+            {"swipe": badcases(1)},
+            r"swipe_badcase\.json: has no response to the step 8_1, which details\.json lists as",
+        ),
         (DETAILS, {"click": {"all_click": 4}}, "field actiontype_notmatch_gt: is missing"),
         (DETAILS, {"wait": badcases(2) | {"all_wait": "2"}}, "field all_wait: expected a whole number"),
         ({"click_success_action": ["7-0"]}, {}, "field questionID: expected <episode>_<step>, got '7-0'"),

@@ -33,7 +33,7 @@ def test_a_run_in_which_nothing_can_be_read(tmp_path: Path, guieval: CommandLine
     (warning,) = [line for line in done.err.splitlines() if "could not be read" in line]
     steps = len((tmp_path / "run" / "steps.jsonl").read_text().splitlines())
     seen = LOOKED_AT // 2 + 1 if steps > LOOKED_AT // 2 else steps
-    assert f"{seen} of the first {seen} replies could not be read as an action" in warning
+    assert f"{seen} of the first {seen} responses could not be read as an action" in warning
     assert '"I\'m sorry, [31m I cannot do that." (' in warning and not {"\x1b", "\u202e"} & set(done.err + done.out)
     shown = " ".join(done.out.split())
     assert f"none of the {steps} responses could be read" in shown and " ".join(warning.split(": ", 2)[2].split()) in shown
@@ -50,7 +50,9 @@ def test_an_empty_reply_that_was_cut_off() -> None:
     watch = ReplyWatch()
     assert watch.add(StepRecord(task=step(Stop()), samples=(empty("length"),))) is None
     sentence = watch.close()
-    assert sentence is not None and sentence.startswith("the first reply could not be read") and "limit of tokens" in sentence
+    assert (
+        sentence is not None and sentence.startswith("the first response could not be read") and "limit of tokens" in sentence
+    )
     assert "the first is empty (no action" in sentence and watch.close() is None
 
 
