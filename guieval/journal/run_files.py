@@ -182,7 +182,7 @@ class RecordedArtifacts(Section):
 
 
 class RecordedMixing(Section):
-    """A mixed history."""
+    """What a run with mixed histories took its artifacts from."""
 
     artifacts: RecordedArtifacts
 

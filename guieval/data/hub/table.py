@@ -28,5 +28,5 @@ class Download(BaseModel):
 
 
 def read_downloads(file: Path) -> Mapping[str, Download]:
-    """The downloads by benchmark."""
+    """Where each benchmark's files are on the Hub, by the benchmark's name. Raises pydantic's error for another form."""
     return TypeAdapter(dict[str, Download]).validate_python(read_yaml(read_text(file)))

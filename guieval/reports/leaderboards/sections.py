@@ -26,7 +26,7 @@ class SpentPoint:
 
     @property
     def value(self) -> float:
-        """The share, in [0, 1]."""
+        """The metric's value, a share in [0, 1], on the vertical axis."""
         return self.share.value or 0.0
 
 
@@ -80,7 +80,7 @@ class BoardSection:
 
     @property
     def tokens(self) -> str:
-        """The heading of tokens."""
+        """The heading of tokens, which says whether they are per step or per task."""
         return f"tokens per {self.step}"
 
     @cached_property

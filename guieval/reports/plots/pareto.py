@@ -23,7 +23,7 @@ class Spent(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The share, in [0, 1]."""
+        """The metric's value, a share in [0, 1], on the vertical axis."""
         return self.share.value or 0.0
 
 
