@@ -60,6 +60,7 @@ __all__ = [
     "campaign",
     "compare",
     "evaluate_run",
+    "find_models",
     "get_protocol",
     "import_predictions",
     "leaderboard",
@@ -111,7 +112,15 @@ if TYPE_CHECKING:
     from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Scaffold
     from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
     from guieval.online.find import load_environment
-    from guieval.registry import list_benchmarks, list_models, list_scaffolds, load_benchmark, load_model, load_scaffold
+    from guieval.registry import (
+        find_models,
+        list_benchmarks,
+        list_models,
+        list_scaffolds,
+        load_benchmark,
+        load_model,
+        load_scaffold,
+    )
     from guieval.reports.api import compare, leaderboard
     from guieval.reports.campaign import campaign
     from guieval.reports.opened import open_run
@@ -140,7 +149,7 @@ _HOMES = {
     "models": "ABCModel ImageRef Message ModelConfig ModelInput ParsedResponse Scaffold",
     "online": "ABCDevice ABCEnvironment EnvironmentTask Observation Score",
     "online.find": "load_environment",
-    "registry": "list_benchmarks list_models list_scaffolds load_benchmark load_model load_scaffold",
+    "registry": "find_models list_benchmarks list_models list_scaffolds load_benchmark load_model load_scaffold",
     "studies.rollout": "rollout",
     "reports.api": "compare leaderboard",
     "reports.campaign": "campaign",

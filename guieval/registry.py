@@ -11,24 +11,25 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import is_prepared, read_preparation
 from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
 from guieval.data.files import read_text
+from guieval.data.names import natural_order
 from guieval.data.shipped import config_folder
-from guieval.data.yaml_text import read_yaml
-from guieval.errors import GuievalError, UsageError, first_problem, nearest
-from guieval.models import ABCModel, ModelConfig, Scaffold
+from guieval.data.user_files import read_record
+from guieval.errors import GuievalError, UsageError, known_name, nearest
+from guieval.models import ABCModel, KnownModel, ModelConfig, Scaffold, Task
+from guieval.models.families import TASKS
 from guieval.wings import absent
 
 BENCHMARKS_GROUP = "guieval.benchmarks"
@@ -190,17 +191,7 @@ def _module_from_file(path: Path) -> ModuleType:
 
 def read_scaffold(path: Path) -> Scaffold:
     """The scaffold in a YAML file; :class:`UsageError` that names a wrong field."""
-    try:
-        values = read_yaml(read_text(path))
-        return Scaffold.model_validate(values)
-    except OSError as error:
-        raise UsageError(f"the scaffold file {str(path)!r} cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        problem = first_problem(error, Scaffold)
-        where = problem.field or "(whole file)"
-        raise UsageError(f"the scaffold file {str(path)!r}, field {where}: {problem.sentence}") from None
-    except ValueError as error:
-        raise UsageError(f"the scaffold file {str(path)!r} is not YAML: {error}") from None
+    return read_record(path, Scaffold, "the scaffold file", yaml=True)
 
 
 @cache
@@ -250,6 +241,39 @@ def model_configs() -> dict[str, ModelConfig]:
 def list_models() -> list[str]:
     """Names of all checkpoints."""
     return list(model_configs())
+
+
+def find_models(text: str = "", *, task: Task | None = None, size: str | None = None) -> list[KnownModel]:
+    """The checkpoints with ``text`` in their name, family or Hugging Face id, for a task and of a size, newest families first.
+
+    ``size`` is as in names, e.g. "7b" or "30b". Raises :class:`UsageError`, with the nearest names, if there is none.
+    """
+    if task is not None:
+        known_name("task", task, TASKS)
+    every = [KnownModel.of(config, adapter_class(config.adapter).family) for config in model_configs().values()]
+    words = {each.name: "\n".join((each.name, each.family, each.hf_id or "")).lower() for each in every}
+    found = [each for each in every if text.lower() in words[each.name]]
+    if not found:
+        known = [*words, *list_adapters(), *(each.hf_id for each in every if each.hf_id)]
+        raise UsageError(f"no checkpoint has {text!r} in its name, family or id{nearest(text, known)}")
+    fitting = [each for each in found if (task is None or task in each.tasks) and (size is None or each.is_of(size))]
+    if not fitting:
+        raise UsageError(_nothing_fits(text, task, size, found))
+    fitting.sort(key=lambda each: natural_order(each.name))
+    fitting.sort(key=lambda each: natural_order(each.family), reverse=True)  # of one line, the latest generation first
+    return sorted(fitting, key=lambda each: (-(each.year or 9999), re.split(r"_?\d", each.family)[0]))
+
+
+def _nothing_fits(text: str, task: Task | None, size: str | None, found: Sequence[KnownModel]) -> str:
+    """Which of the filters leaves nothing of what was found, and what they could be."""
+    named = f" with {text!r} in its name" if text else ""
+    for_task = f" for {task}" if task else ""
+    left = [each for each in found if task is None or task in each.tasks]
+    if not left:
+        tasks = ", ".join(sorted({each for model in found for each in model.tasks}))
+        return f"no checkpoint{named} is for {task}; {'they are' if len(found) > 1 else 'it is'} for {tasks}"
+    sizes = sorted({each.size for each in left if each.size}, key=natural_order)
+    return f"no checkpoint{named}{for_task} has the size {size!r}; sizes: {', '.join(sizes) or 'none is published'}"
 
 
 def model_config(name: str, adapter: str | None = None, scaffold: str | None = None) -> ModelConfig:

@@ -20,7 +20,7 @@ from guieval import actions as act
 from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelInput, Options, ParsedResponse, chat
+from guieval.models import ABCModel, Family, ImageRef, Message, ModelInput, Options, ParsedResponse, chat
 from guieval.models.parsing import MAX_REPAIR, json_value, split_reasoning
 from guieval.models.parsing.call_tables import BUTTON_NAMES, Arguments, amount
 from guieval.models.prompts import main_instruction, own_response
@@ -51,6 +51,7 @@ class AgentCPMGUI(ABCModel):
     action_space = act.ActionSpace(types=frozenset(act.ACTION_TYPES) - {"OPEN"})
     thinking_switch = True
     grounds_silently = True
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=11)
     source = "github.com/OpenBMB/AgentCPM-GUI README.md and eval/README.md"
     frame_source = "github.com/OpenBMB/AgentCPM-GUI README.md, FAQ 4 and 5"
 

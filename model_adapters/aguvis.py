@@ -20,7 +20,7 @@ from guieval.actions import Action, ActionSpace, Click, Hotkey, Unsupported
 from guieval.errors import ParseError
 from guieval.frames import RELATIVE
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
+from guieval.models import ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import first_call
 from guieval.steps import StepTaskModel
@@ -87,6 +87,7 @@ class Aguvis(ABCModel):
     action_space = ActionSpace(statuses=frozenset({"finish"}))
     """The functions of the prompt, pyautogui's keyboard, and the ``terminate`` of the training data."""
     thinking_switch = True
+    family = Family(2024, ("phone", "desktop", "web", "grounding"), reader="makers", recorded=150)
     source = "github.com/xlang-ai/aguvis src/aguvis/constants.py, serve/cli.py"
     frame_source = "github.com/xlang-ai/aguvis src/aguvis/constants.py"
 

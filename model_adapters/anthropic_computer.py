@@ -16,6 +16,7 @@ from pydantic import Field
 from guieval.actions import OPPOSITE, Action, Click, Scroll, wheel_distance
 from guieval.errors import ParseError
 from guieval.frames import Size
+from guieval.models import Family
 from guieval.models.parsing import call_tables as calls
 
 from ._hosted import ADDED_CALLS, SIDES, ComputerOptions, ComputerUse, Environment, drag, keys_pressed, scroll_by
@@ -92,6 +93,7 @@ class AnthropicComputer(ComputerUse):
 
     options: AnthropicComputerOptions
     table = CALLS
+    family = Family(2026, ("phone", "desktop", "web"))
     source = "Anthropic Messages API, computer tools (PyPI anthropic 2.14.0, types/computer_*_input.py); words of this project"
     frame_source = "Anthropic's input types: x pixels from the left edge and y pixels from the top edge of the screenshot"
 

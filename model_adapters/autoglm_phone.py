@@ -21,7 +21,7 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace, Point, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, describe
-from guieval.models import ABCModel, DisputedScale, Message, ModelInput, ParsedResponse, main_instruction, own_response
+from guieval.models import ABCModel, DisputedScale, Family, Message, ModelInput, ParsedResponse, main_instruction, own_response
 from guieval.models.parsing import CallExpression, first_call, quoted, split_reasoning
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -71,6 +71,7 @@ class AutoGLMPhone(ABCModel):
     thought_form = "<think>{thought}</think>\n"
     table = CALLS
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME"}), statuses=frozenset({"finish"}))
+    family = Family(2025, ("phone",), reader="makers", recorded=16)
     source = "github.com/zai-org/Open-AutoGLM@6b18d7b phone_agent/config/prompts_zh.py, phone_agent/agent.py"
     frame_source = "github.com/zai-org/Open-AutoGLM@6b18d7b phone_agent/actions/handler.py (1000); its prompt says 999"
 

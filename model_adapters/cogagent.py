@@ -23,7 +23,7 @@ from guieval.actions import DIRECTIONS, Action, ActionSpace, Direction, Open, Po
 from guieval.errors import IncompleteAction
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ModelInput, Options, ParsedResponse, chat, main_instruction, own_response
+from guieval.models import ABCModel, Family, ModelInput, Options, ParsedResponse, chat, main_instruction, own_response
 from guieval.models.parsing import ScrollWords, first_call, quoted, stated_place
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -102,6 +102,7 @@ class CogAgent(ABCModel):
         buttons=frozenset({"ENTER"}),
         statuses=frozenset({"finish"}),
     )
+    family = Family(2024, ("phone", "desktop", "grounding"), reader="makers")
     source = "github.com/THUDM/CogAgent app/client.py, README.md, Action_space_en.md"
     frame_source = "github.com/THUDM/CogAgent Action_space_en.md (a / 1000 * w)"
 

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from guieval.actions import Wait
 from guieval.history import HistoryEntry
-from guieval.models import DisputedScale, ImageLimits, Message, ModelInput, main_instruction
+from guieval.models import DisputedScale, Family, ImageLimits, Message, ModelInput, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -63,6 +63,7 @@ class EvoCUA(MobileAgentModel):
     action_space = desktop.UpAndDown(
         types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
     )
+    family = Family(2026, ("desktop",), reader="makers")
     source = "github.com/meituan/EvoCUA@4a0ad5f mm_agents/evocua/prompts.py, mm_agents/evocua/evocua_agent.py"
     frame_source = "github.com/meituan/EvoCUA@4a0ad5f mm_agents/evocua/evocua_agent.py (999), prompts.py (1000)"
     keeps_thoughts = True

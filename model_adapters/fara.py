@@ -20,7 +20,7 @@ from pydantic import Field
 
 from guieval.actions import Action, Click, Hotkey, Type, Unsupported, Wait
 from guieval.history import HistoryEntry
-from guieval.models import ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
+from guieval.models import Family, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -73,6 +73,7 @@ class Fara(tools.QwenToolsModel):
     action_space = desktop.UpAndDown(
         types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER", "BACK"})
     )
+    family = Family(2025, ("web",), reader="makers")
     source = "github.com/microsoft/fara@3f3f1fd src/fara/_prompts.py, src/fara/fara_agent.py"
     frame_source = "github.com/microsoft/fara@3f3f1fd src/fara/_prompts.py"
 

@@ -18,7 +18,7 @@ from typing import Any
 from guieval.actions import Action, Answer, Scroll, Stop, Unsupported, Wait
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry, describe
-from guieval.models import ModelInput
+from guieval.models import Family, ModelInput
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -57,6 +57,7 @@ class Fara15(Fara):
     patch = 32
     fixed_frame = PER_1000
     action_space = replace(Fara.action_space, statuses=frozenset({"finish"}))
+    family = Family(2026, ("web",), reader="makers")
     source = "github.com/microsoft/fara@6505fef src/fara/_prompts.py, src/fara/agents/fara/fara15_agent.py"
     frame_source = "github.com/microsoft/fara@6505fef src/fara/agents/fara/fara15_agent.py, coord_spaces.py"
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from guieval.actions import OPPOSITE, Action, Button, Press, Scroll, Type, Wait
 from guieval.frames import PER_1000, Size
-from guieval.models import LOOKS
+from guieval.models import LOOKS, Family
 from guieval.models.parsing import call_tables as calls
 
 from ._hosted import ADDED_CALLS, SIDES, ComputerOptions, ComputerUse, Environment, drag, keys_pressed, scroll_by
@@ -101,6 +101,7 @@ class GeminiComputer(ComputerUse):
     fixed_frame = PER_1000
     table = CALLS
     several_actions = "the first is scored, of type_text_at its text"
+    family = Family(2026, ("phone", "desktop", "web"))
     source = "Gemini API, computer-use tool (google-genai 3.6.1, google-gemini/computer-use-preview); words of this project"
     frame_source = "google-gemini/computer-use-preview agent.py: x and y divided by 1000, written from 0 to 999"
 

@@ -8,6 +8,7 @@ always thinks. A given thought becomes the think block (GUIEvalKit paper, append
 from __future__ import annotations
 
 from guieval.actions import Action
+from guieval.models import Family
 from guieval.steps import StepTaskModel
 
 from ._glm import GLMModel
@@ -17,6 +18,7 @@ class GLM41V(GLMModel):
     """Adapter of GLM-4.1V. Options: :class:`_glm.GLMOptions`."""
 
     navigation = "glm_4_1v-mobile"
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=32)
     source = frame_source = "github.com/zai-org/GLM-V examples/gui-agent/glm-41v/agent.md"
 
     def opening(self, task: StepTaskModel, thought: str) -> str:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput
+from guieval.models import Family, ModelInput
 from guieval.steps import StepTaskModel
 
 from ._glm import GLMModel, GLMOptions
@@ -38,6 +38,7 @@ class GLM45V(GLMModel):
     navigation = "glm_4_5v-mobile"
     options: GLM45Options
     thinking_switch = True
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=32)
     source = frame_source = "github.com/zai-org/GLM-V examples/gui-agent/glm-45v/agent.md"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

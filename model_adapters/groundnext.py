@@ -12,7 +12,7 @@ from typing import Any
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import ImageLimits, ModelInput, chat, main_instruction
+from guieval.models import Family, ImageLimits, ModelInput, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from ._grounder import CallingGrounder
@@ -24,6 +24,7 @@ class GroundNext(SEGUI):
 
     options: ImageLimits
     pixels = 78_400, 6_000_000
+    family = Family(2025, ("grounding",), reader="makers")
     source = frame_source = "github.com/ServiceNow/GroundCUA@81136d4 groundcua/__init__.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

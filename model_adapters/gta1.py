@@ -15,7 +15,7 @@ from pydantic import Field
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import Family, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _pyautogui as code
@@ -37,6 +37,7 @@ class GTA1(Grounder):
     table = code.CALLS
     system = "gta1-system"
     pixels = 3136, 4096 * 2160
+    family = Family(2025, ("grounding",), reader="makers")
     source = "github.com/Yan98/GTA1@81f0c4c src/grpo_grounding.py"
     frame_source = "github.com/Yan98/GTA1@81f0c4c README.md"
 

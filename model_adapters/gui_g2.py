@@ -6,6 +6,8 @@ some of the same authors.
 
 from __future__ import annotations
 
+from guieval.models import Family
+
 from ._grounder import Grounder
 
 
@@ -13,6 +15,7 @@ class GUIG2(Grounder):
     """Adapter of GUI-G2. Options: ``min_pixels`` and ``max_pixels``, which must equal the server's (defaults: its own)."""
 
     user = "gui_g2"
+    family = Family(2025, ("grounding",), reader="makers")
     source = frame_source = "github.com/ZJU-REAL/GUI-G2@5c5c365 README.md"
 
     def _answer(self, x: str, y: str) -> str:

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from guieval.actions import BUTTONS, Action, ActionSpace
 from guieval.history import HistoryEntry
-from guieval.models import PATCH, ImageLimits, Message, ModelInput, chat, fill, main_instruction
+from guieval.models import PATCH, Family, ImageLimits, Message, ModelInput, chat, fill, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -48,6 +48,7 @@ class GUIOwl(tools.QwenToolsModel):
     thinking_form = "<thinking>\n{thought}\n\n</thinking>\n"
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     thinking_switch = True
+    family = Family(2025, ("phone", "desktop"), reader="makers")
     source = frame_source = "github.com/X-PLUG/MobileAgent Mobile-Agent-v3/cookbook/end2end_usage.ipynb"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from guieval.history import HistoryEntry
-from guieval.models import ImageLimits, ModelConfig, ModelInput, main_instruction
+from guieval.models import Family, ImageLimits, ModelConfig, ModelInput, main_instruction
 from guieval.steps import StepTaskModel
 
 from ._mobile_agent import MobileAgentModel
@@ -38,6 +38,7 @@ class GUIOwl15(MobileAgentModel):
     pixels = 4 * 32**2, 4 * 1024 * 32**2
     step_label = "Step"
     answer_ends = True
+    family = Family(2026, ("phone", "desktop"), reader="makers")
     source = frame_source = (
         "github.com/X-PLUG/MobileAgent@11cea57 Mobile-Agent-v3.5/android_world_v3.5/android_world/agents/gui_owl.py"
     )

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, Options, ParsedResponse, chat, fill, main_instruction
+from guieval.models import Family, Message, ModelInput, Options, ParsedResponse, chat, fill, main_instruction
 from guieval.steps import StepTaskModel
 
 from ._mobile_agent import MobileAgentModel
@@ -39,6 +39,7 @@ class GUIPlus(MobileAgentModel):
     step_label = "Step "
     answer_ends = True
     thinking_switch = True
+    family = Family(2026, ("phone", "desktop"), reader="makers", recorded=300)
     source = frame_source = "help.aliyun.com/zh/model-studio/gui-automation (Alibaba Cloud Model Studio)"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

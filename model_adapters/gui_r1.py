@@ -20,7 +20,7 @@ from guieval.actions import BUTTONS, Action, ActionSpace, Hotkey, Scroll, Unsupp
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat
+from guieval.models import QWEN_PIXELS, ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import ScrollWords, first_round, first_thought, json_value, named_object, place, split_reasoning
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing.capital_calls import capital_call
@@ -85,6 +85,7 @@ class GUIR1(ABCModel):
     pixels = QWEN_PIXELS
     action_space = ActionSpace(buttons=frozenset(BUTTONS) - {"ENTER"})
     """The union over the two published prompts; neither lists the enter key."""
+    family = Family(2025, ("phone", "grounding"), reader="makers")
     source = frame_source = "github.com/ritzz-ai/GUI-R1 guir1/inference"
 
     @property

@@ -9,6 +9,7 @@ is not done here. How the model is asked for other actions than a click is not p
 from __future__ import annotations
 
 from guieval.errors import ParseError
+from guieval.models import Family
 from guieval.models.parsing import json_value
 
 from ._grounder import Grounder
@@ -18,6 +19,7 @@ class Holo15(Grounder):
     """Adapter of Holo1.5. Options: ``min_pixels`` and ``max_pixels``, which must equal the server's (defaults: the base's)."""
 
     user = "holo1_5"
+    family = Family(2025, ("grounding",), reader="makers")
     source = "github.com/hcompai/hai-cookbook@2ba8961 holo1_5/openai_client/invoke_localization.ipynb"
     frame_source = "github.com/hcompai/hai-cookbook@2ba8961 holo1_5/holo_1_5_quickstart.ipynb"
 

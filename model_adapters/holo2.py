@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
+from guieval.models import Family
 from guieval.models.parsing import json_value, split_reasoning
 
 from ._grounder import Grounder
@@ -29,6 +30,7 @@ class Holo2(Grounder):
     pixels = 64 * 32**2, 16384 * 32**2
     fixed_frame = PER_1000
     extra: ClassVar[Mapping[str, Any]] = {"chat_template_kwargs": {"thinking": False}}
+    family = Family(2025, ("grounding",), reader="makers", recorded=2)
     source = "github.com/hcompai/hai-cookbook@2ba8961 holo2/holo_2_localization_huggingface.ipynb"
     frame_source = "github.com/hcompai/hai-cookbook@2ba8961 holo2/holo_2_localization_huggingface.ipynb (0 to 1000)"
 

@@ -19,7 +19,7 @@ from pydantic import Field
 from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import Family, ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import ScrollWords, first_round, json_value, split_reasoning
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -57,6 +57,7 @@ class Holo31(Holo2):
     action_space = act.ActionSpace(buttons=frozenset(act.BUTTONS))
     scroll_words: ScrollWords = "content"
     thinking_switch = grounds_silently = True
+    family = Family(2026, ("phone", "desktop", "web", "grounding"))
     source = 'hub.hcompany.ai "API reference" (the recipe); the tools are guieval\'s'
     frame_source = 'hub.hcompany.ai "API reference" ("integers normalized to the image you sent", 0 to 1000)'
 

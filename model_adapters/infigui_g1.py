@@ -13,7 +13,7 @@ from typing import Any
 from guieval.actions import Action
 from guieval.frames import ResizedPixels
 from guieval.history import HistoryEntry
-from guieval.models import HELPFUL, PATCH, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import HELPFUL, PATCH, Family, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -27,6 +27,7 @@ class InfiGUIG1(InfiGUIR1):
     pixels = 4 * PATCH**2, 12_845_056
     grounding_pixels = pixels
     action_space = CLICKS
+    family = Family(2025, ("grounding",), reader="makers")
     source = "github.com/InfiXAI/InfiGUI-G1@22208e4 eval/prompts.py"
     frame_source = "github.com/InfiXAI/InfiGUI-G1@22208e4 eval/eval.py"
 

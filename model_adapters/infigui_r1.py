@@ -14,7 +14,7 @@ from dataclasses import replace
 from guieval.actions import BUTTONS, Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import HELPFUL, PATCH, ImageLimits, ModelInput, ParsedResponse, chat
+from guieval.models import HELPFUL, PATCH, Family, ImageLimits, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import first_round, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel
 
@@ -31,6 +31,7 @@ class InfiGUIR1(tools.QwenToolsModel):
     grounding_pixels = 4 * PATCH**2, 5600 * PATCH**2
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     thinking_switch = True
+    family = Family(2025, ("phone", "grounding"), reader="makers")
     source = frame_source = "github.com/InfiXAI/InfiGUI-R1 eval/android_control/android_control.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

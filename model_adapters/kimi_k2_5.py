@@ -21,7 +21,7 @@ from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.frames import RELATIVE, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, Message, ModelInput, Options, ParsedResponse, main_instruction
+from guieval.models import ABCModel, Family, Message, ModelInput, Options, ParsedResponse, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import split_reasoning
 from guieval.steps import StepTaskModel
@@ -53,6 +53,7 @@ class KimiK25(ABCModel):
     action_space = act.ActionSpace(
         types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
     )
+    family = Family(2026, ("desktop",))
     source = "github.com/ljxpython/OSWorldUse@b5007a9 mm_agents/kimi/kimi_agent.py, a copy of xlang-ai/OSWorld's"
     frame_source = f"{source} (fractions up to 1, else pixels)"
 

@@ -20,7 +20,7 @@ from guieval.actions import Action, ActionSpace, Click, Drag, Open, Stop, Type, 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import PATCH, ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import clicked, decoded, is_place, numbers, place, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
@@ -48,6 +48,7 @@ class MagicGUI(ABCModel):
     fixed_frame = PER_1000
     action_space = ActionSpace()
     """The union over the published prompts; the English one has no ``call_api``, ``enter`` and ``no_answer``."""
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=10)
     source = "github.com/MagicAgent-GUI/MagicGUI utils/dataset/utils/configs.py"
     frame_source = "github.com/MagicAgent-GUI/MagicGUI utils/eval/format_convert.py"
 

@@ -22,7 +22,7 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace, Button, Click, Press, StopStatus, Wait
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
-from guieval.models import SCALES, DisputedScale, ImageLimits, Message, ModelInput, ParsedResponse, chat
+from guieval.models import SCALES, DisputedScale, Family, ImageLimits, Message, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import ScrollWords, json_value, tagged
 from guieval.models.parsing import call_tables as calls
 from guieval.models.prompts import main_instruction
@@ -77,6 +77,7 @@ class MAIUI(tools.QwenToolsModel):
     pixels = 16 * 16 * 4, 6_553_600
     action_space = ActionSpace()
     thinking_switch = True
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=430)
     source = "github.com/Tongyi-MAI/MAI-UI@4dd07b9 src/prompt.py, src/mai_naivigation_agent.py"
     frame_source = (
         "github.com/Tongyi-MAI/MAI-UI@4dd07b9 src/mai_naivigation_agent.py (999), evaluation/grounding/eval_server.py (1000)"

@@ -20,7 +20,18 @@ from guieval.actions import Action, ActionSpace, Click, Press, Stop, Wait
 from guieval.errors import ParseError
 from guieval.frames import PIXELS, Frame, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import HELPFUL, PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
+from guieval.models import (
+    HELPFUL,
+    PATCH,
+    ABCModel,
+    Family,
+    ImageLimits,
+    ModelInput,
+    ParsedResponse,
+    begun,
+    chat,
+    step_instruction,
+)
 from guieval.models.parsing import ScrollWords, closed_thought, first_round, json_value, named_object
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -89,6 +100,7 @@ class MiMoVL(ABCModel):
     pixels = 4 * PATCH**2, 4096 * PATCH**2
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}))
     thinking_switch = True
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=1)
     source = frame_source = "github.com/XiaomiMiMo/lmms-eval (mimo_vl_eval) lmms_eval/tasks/_task_utils/gui_utils.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

@@ -21,7 +21,7 @@ from guieval.actions import ACTION_TYPES, Action, ActionSpace, Answer, Click, Di
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ModelInput, Options, ParsedResponse, chat, fill, main_instruction, own_response
+from guieval.models import ABCModel, Family, ModelInput, Options, ParsedResponse, chat, fill, main_instruction, own_response
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import stated_place
 from guieval.steps import StepTaskModel
@@ -71,6 +71,7 @@ class MiniCPMGUI(ABCModel):
     fixed_frame = PER_1000
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"LONG_PRESS", "OPEN", "WAIT"})
     grounds_silently = True
+    family = Family(2024, ("phone", "web", "grounding"), reader="makers", recorded=192)
     source = "github.com/RUCBM/GUICourse results/minicpm_guiagent_*.json, data_preprocess/convert_to_sft_instructions.py"
     frame_source = "github.com/RUCBM/GUICourse evaluation/process_results.py (related_version1: divided by 1000)"
 

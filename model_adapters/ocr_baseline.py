@@ -23,7 +23,7 @@ from guieval.data.screenshots import picture
 from guieval.errors import ParseError, ScreenshotError, UsageError
 from guieval.frames import Normalised, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, Request, chat
+from guieval.models import ABCModel, Family, ImageRef, ModelInput, Options, ParsedResponse, Request, chat
 from guieval.steps import StepTaskModel
 
 from ._ocr_agent import PastStep, Prompt, ScreenText, decide
@@ -53,6 +53,7 @@ class OcrBaseline(ABCModel):
     options: Options
     fixed_frame = FRAME
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
+    family = Family(2026, ("phone", "desktop", "web", "grounding"))
     source = "this project's own format: JSON objects, coordinates 0-1000 with two decimals"
     frame_source = "this project's own format"
 

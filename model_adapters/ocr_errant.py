@@ -24,7 +24,7 @@ from guieval.data.files import read_bytes
 from guieval.errors import UsageError
 from guieval.frames import Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import Options, ParsedResponse, Request
+from guieval.models import Family, Options, ParsedResponse, Request
 from guieval.steps import StepTaskModel
 
 from ._ocr_agent import Prompt, ScreenText, decide
@@ -101,6 +101,7 @@ class OcrErrant(OcrBaseline):
     """The OCR baseline with the knowledge and the weaknesses of :class:`ErrantOptions`."""
 
     options: ErrantOptions
+    family = Family(2026, ("phone", "desktop", "web", "grounding"))
     source: ClassVar[str] = "this project's own format: that of ocr_baseline, and whether each past step is the agent's own"
 
     def _prompt(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ErrantPrompt:

@@ -15,6 +15,7 @@ from pydantic import Field
 from guieval.actions import Action, Click, Point, RightClick, Scroll, Wait, path_direction
 from guieval.errors import ParseError
 from guieval.frames import Size
+from guieval.models import Family
 from guieval.models.parsing import call_tables as calls
 
 from ._hosted import ADDED_CALLS, ComputerOptions, ComputerUse, Environment, drag, keys_pressed, scroll_by
@@ -103,6 +104,7 @@ class OpenAIComputer(ComputerUse):
 
     options: OpenAIComputerOptions
     table = CALLS
+    family = Family(2026, ("phone", "desktop", "web"))
     source = (
         "OpenAI Responses API, computer tool (PyPI openai 3.57.0, types/responses/computer_action.py); words of this project"
     )

@@ -23,7 +23,7 @@ from guieval.actions import Action
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, RELATIVE, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, chat
+from guieval.models import Family, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import first_call, json_value, split_reasoning
 from guieval.steps import StepTaskModel
@@ -62,6 +62,7 @@ class OpenAITools(HostedModel):
 
     options: ToolOptions
     table = CALLS
+    family = Family(2026, ("phone", "desktop", "web", "grounding"))
     source = "this project's own prompt over the OpenAI chat completions API (tools, tool_choice, image detail)"
     frame_source = "the option frame, which the prompt states to the model"
 

@@ -20,7 +20,7 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace
 from guieval.frames import RELATIVE, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _pyautogui as code
@@ -50,6 +50,7 @@ class OpenCUA(ABCModel):
     grounds_silently = True
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}), buttons=frozenset({"ENTER"}))
     """What the prompts and pyautogui have of the unified actions: a desktop has no long press, apps by name, or Back."""
+    family = Family(2025, ("desktop", "grounding"), reader="makers")
     source = "github.com/xlang-ai/OpenCUA@1d70f20 evaluation/agentnetbench/agent/opencua.py"
     frame_source = "github.com/xlang-ai/OpenCUA@1d70f20 model/README.md"
 

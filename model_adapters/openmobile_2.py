@@ -15,7 +15,7 @@ from pydantic import Field
 
 from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace
 from guieval.history import HistoryEntry
-from guieval.models import DisputedScale, ImageLimits, Message, ModelInput, main_instruction
+from guieval.models import DisputedScale, Family, ImageLimits, Message, ModelInput, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -36,6 +36,7 @@ class OpenMobile2(tools.XMLToolsModel):
     pixels = 65_536, 16_777_216
     thinking_form = "Thought: {thought}\n"
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"}, buttons=frozenset(BUTTONS))
+    family = Family(2026, ("phone",))
     source = "github.com/OpenMobile2/OpenMobile2-Code@301fdb0 runtimes/prompts.py, runtimes/qwen35_thought_session.md"
     frame_source = "github.com/OpenMobile2/OpenMobile2-Code@301fdb0 (MobileGym's agent: 1000), runtimes/prompts.py (999)"
 

@@ -20,7 +20,7 @@ from guieval.actions import DIRECTIONS, Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, Part, chat
+from guieval.models import ABCModel, Family, ImageLimits, ModelConfig, ModelInput, ParsedResponse, Part, chat
 from guieval.models.parsing import ScrollWords, stated_place
 from guieval.models.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
 from guieval.models.prompts import fill, main_instruction, step_instruction
@@ -48,6 +48,7 @@ class OSAtlas(ABCModel):
     fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "ENTER", "RECENT"}))
     """The union over the published prompts and labels."""
+    family = Family(2024, ("phone", "web", "grounding"), reader="makers", recorded=253, grounders="-base-")
     source = "github.com/OS-Copilot/OS-Atlas eval/data and README.md"
     frame_source = "github.com/OS-Copilot/OS-Atlas README.md (relative coordinates within a 0-1000 range)"
 

@@ -24,7 +24,7 @@ from guieval.actions import Action, ActionSpace, Point, StopStatus, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, PIXELS, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction, step_instruction
+from guieval.models import ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction, step_instruction
 from guieval.models.parsing import ScrollWords, json_value, named_object
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -75,6 +75,7 @@ class OSGenesis(ABCModel):
     thought_form = "Low-level thought: {thought}\naction:"
     table = CALLS
     action_space = ActionSpace()
+    family = Family(2024, ("phone",), reader="makers")
     source = frame_source = "github.com/OS-Copilot/OS-Genesis evaluation/android_world/genesis_agents.py"
 
     def frame(self, task: StepTaskModel) -> Frame:

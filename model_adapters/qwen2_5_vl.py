@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from guieval.actions import BUTTONS, Action, ActionSpace, Click
 from guieval.history import HistoryEntry
-from guieval.models import QWEN_PIXELS, ImageLimits, ModelInput, ParsedResponse, begun, chat, fill
+from guieval.models import QWEN_PIXELS, Family, ImageLimits, ModelInput, ParsedResponse, begun, chat, fill
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -27,6 +27,7 @@ class Qwen25VL(tools.QwenToolsModel):
     pixels = QWEN_PIXELS
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     grounds_silently = True
+    family = Family(2025, ("phone", "grounding"), reader="vLLM", recorded=349)
     source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb"
     frame_source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb; QwenLM/Qwen3-VL issue #676"
 

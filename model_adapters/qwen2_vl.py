@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
-from guieval.models import ModelConfig
+from guieval.models import Family, ModelConfig
 from guieval.models.parsing import stated_place
 
 from ._grounder import Grounder
@@ -28,6 +28,7 @@ class Qwen2VL(Grounder):
     extra: ClassVar[Mapping[str, Any]] = {
         "skip_special_tokens": False
     }  # a server leaves these tokens out unless it is asked for them
+    family = Family(2024, ("grounding",), reader="ScreenSpot-Pro", recorded=128)
     source = frame_source = "github.com/likaixin2000/ScreenSpot-Pro-GUI-Grounding models/qwen2vl.py"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:

@@ -26,7 +26,7 @@ from pydantic import Field
 from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace, Wait
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, Message, ModelConfig, ModelInput, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, Message, ModelConfig, ModelInput, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -74,6 +74,7 @@ class Qwen35(tools.XMLToolsModel):
     pixels = 3136, 12_845_056
     thinking_switch = True
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"}, buttons=frozenset(BUTTONS))
+    family = Family(2026, ("phone", "desktop", "grounding"), reader="vLLM")
     source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/qwen35.py"
     frame_source = f"{source} (1000); github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (999)"
     opening = ABCModel.opening

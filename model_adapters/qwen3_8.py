@@ -23,7 +23,7 @@ from guieval.actions import Action, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import SCALES, DisputedScale, Message, ModelConfig, ModelInput, ParsedResponse, main_instruction
+from guieval.models import SCALES, DisputedScale, Family, Message, ModelConfig, ModelInput, ParsedResponse, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import first_round, split_reasoning
 from guieval.steps import StepTaskModel
@@ -59,6 +59,7 @@ class Qwen38(Qwen35):
     options: Qwen38Options
     pixels = 3136, 13_107_200
     keeps_thoughts = True  # the chat template keeps those after the last request that is no answer of a tool
+    family = Family(2026, ("phone", "desktop", "grounding"))
     source = "github.com/xlang-ai/OSWorld mm_agents/qwen/prompts.py, in a port that calls itself verbatim"
     frame_source = f"{source} (the prompt: 1000; the code: 999)"
 

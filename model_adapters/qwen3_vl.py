@@ -24,7 +24,7 @@ from pydantic import Field
 from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ImageLimits, ModelInput, chat, main_instruction
+from guieval.models import Family, ImageLimits, ModelInput, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -45,6 +45,7 @@ class Qwen3VL(tools.QwenToolsModel):
     pixels = 4 * 32**2, 16384 * 32**2
     fixed_frame = PER_999
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"}, buttons=frozenset(BUTTONS))
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=1)
     source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb"
     frame_source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (calls: 999), 2d_grounding.ipynb (lists: 1000)"
 

@@ -24,7 +24,7 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace, Scroll, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import call_text, first_call, first_round, split_reasoning, tagged
 from guieval.steps import StepTaskModel
@@ -103,6 +103,7 @@ class ScaleCUA(ABCModel):
     thinking_switch = True
     grounds_silently = True
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME"}))
+    family = Family(2025, ("phone", "desktop", "web", "grounding"), reader="makers")
     source = "github.com/OpenGVLab/ScaleCUA@5d92fee evaluation/AndroidWorld/android_world/agents/PROMPT.py"
     frame_source = "github.com/OpenGVLab/ScaleCUA@5d92fee evaluation/OSWorld/mm_agents/scalecua_agent.py"
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, ModelInput, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, ModelInput, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -24,6 +24,7 @@ class SEGUI(CallingGrounder):
     options: ImageLimits
     pixels = 3136, 7_049_280
     opening = ABCModel.opening  # it is asked for no thought
+    family = Family(2025, ("grounding",), reader="makers", recorded=46)
     source = frame_source = "github.com/YXB-NKU/SE-GUI@0e26237 src/eval/test_grounding_r1_nothink.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

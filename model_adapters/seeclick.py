@@ -22,7 +22,7 @@ from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, Uns
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Normalised, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageRef, ModelInput, Options, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import MAX_REPAIR, clicked, json_value, numbers, tagged
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -51,6 +51,7 @@ class SeeClick(ABCModel):
     options: Options
     fixed_frame = HUNDREDTHS
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
+    family = Family(2024, ("phone", "web", "grounding"), reader="makers")
     source = frame_source = "github.com/njucckevin/SeeClick agent_tasks/aitw_test.py, pretrain/screenspot_test.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

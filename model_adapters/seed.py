@@ -19,7 +19,7 @@ from pydantic import Field
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, Message, ModelInput, ParsedResponse, main_instruction
+from guieval.models import ABCModel, Family, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -43,6 +43,7 @@ class Seed(UITars2):
     thinking_switch = True
     opening = ABCModel.opening
     thought_form = None
+    family = Family(2026, ("desktop",))
     source = "github.com/ljxpython/OSWorldUse@b5007a9 mm_agents/seed_agent.py, a copy of xlang-ai/OSWorld's"
     frame_source = f"{source} (action_parse_res_factor: 1000)"
 

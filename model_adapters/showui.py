@@ -18,7 +18,7 @@ from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.frames import RELATIVE
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import ScrollWords, is_place, json_value
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -78,6 +78,7 @@ class ShowUI(ABCModel):
     options: ShowUIOptions
     fixed_frame = RELATIVE
     pixels = 256 * 28**2, 1344 * 28**2
+    family = Family(2024, ("phone", "web", "grounding"), reader="makers", recorded=2)
     source = "github.com/showlab/ShowUI@21ed7cb QUICK_START.md, data/dset_shared_navigation.py"
     frame_source = "github.com/showlab/ShowUI@21ed7cb QUICK_START.md (0 to 1)"
 

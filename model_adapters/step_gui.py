@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from guieval.actions import Action, ActionSpace, Point, Stop
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, describe
-from guieval.models import ABCModel, DisputedScale, ModelInput, ParsedResponse, chat, main_instruction, own_response
+from guieval.models import ABCModel, DisputedScale, Family, ModelInput, ParsedResponse, chat, main_instruction, own_response
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import split_reasoning
 from guieval.steps import StepTaskModel
@@ -49,6 +49,7 @@ class StepGUI(ABCModel):
     table = CALLS
     action_space = ActionSpace(types=ActionSpace().types - {"PRESS"})
     """The prompt has no buttons."""
+    family = Family(2025, ("phone",), reader="makers")
     source = frame_source = "github.com/stepfun-ai/gelab-zero@19465cf copilot_tools/parser_0920_summary.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

@@ -17,7 +17,7 @@ from guieval.actions import BUTTONS, Action, ActionSpace, Point, Unsupported, Wa
 from guieval.errors import ParseError
 from guieval.frames import PER_999
 from guieval.history import HistoryEntry, describe
-from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import PATCH, ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -50,6 +50,7 @@ class TinyPolicy(ABCModel):
     """The limits of the checkpoint's own image processor."""
     fixed_frame = PER_999
     action_space = ActionSpace()
+    family = Family(2026, ("phone",))
     source = "guieval.playground.tiny_policy, which trains it on this format"
     frame_source = "guieval.playground.tiny_policy"
 

@@ -7,7 +7,7 @@ numbers are from; division by 1000). The first UGround, which is LLaVA based, ha
 from __future__ import annotations
 
 from guieval.frames import PER_1000
-from guieval.models import UNBOUND
+from guieval.models import UNBOUND, Family
 
 from ._grounder import Grounder
 
@@ -19,4 +19,5 @@ class UGround(Grounder):
     query = "description"
     pixels = 1, UNBOUND
     fixed_frame = PER_1000
+    family = Family(2024, ("grounding",), reader="makers")
     source = frame_source = "github.com/OSU-NLP-Group/UGround@3a9b9f2 grounding/uground_qwen2vl_serve.py"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import HELPFUL, ImageLimits, Message, ModelInput, ParsedResponse, begun, main_instruction
+from guieval.models import HELPFUL, Family, ImageLimits, Message, ModelInput, ParsedResponse, begun, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -26,6 +26,7 @@ class UIIns(CallingGrounder):
     options: ImageLimits
     pixels = 3136, 12_845_056
     thinking_switch = True
+    family = Family(2025, ("grounding",), reader="makers")
     source = frame_source = "github.com/alibaba/UI-Ins@1953bbc evaluation/eval/model.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

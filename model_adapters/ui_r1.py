@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 from guieval.actions import Action, ActionSpace, Box, Click, Open, Point, Scroll, Type
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat
+from guieval.models import QWEN_PIXELS, ABCModel, Family, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import json_value, named_object, split_reasoning, tagged
 from guieval.models.prompts import fill, main_instruction
@@ -76,6 +76,7 @@ class UIR1Model(ABCModel):
     table = CALLS
     pixels = QWEN_PIXELS
     action_space = ActionSpace(types=frozenset({"CLICK", "PRESS"}), buttons=frozenset({"BACK"}), statuses=frozenset({"finish"}))
+    family = Family(2025, ("phone", "grounding"), reader="makers", recorded=4)
     source = frame_source = "github.com/lll6gg/UI-R1 evaluation/test_androidcontrol.py, test_screenspot.py"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:

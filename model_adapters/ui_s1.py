@@ -20,7 +20,7 @@ from pydantic import Field
 
 from guieval.actions import BUTTONS, Action, ActionSpace
 from guieval.history import HistoryEntry
-from guieval.models import PATCH, ImageLimits, Message, ModelInput, ParsedResponse, Part, fill, main_instruction
+from guieval.models import PATCH, Family, ImageLimits, Message, ModelInput, ParsedResponse, Part, fill, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -45,6 +45,7 @@ class UIS1(tools.QwenToolsModel):
     tag = "action"
     pixels = 4 * PATCH**2, 12800 * PATCH**2
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
+    family = Family(2025, ("phone",), reader="makers")
     source = frame_source = "github.com/X-PLUG/MobileAgent UI-S1/x/data/agent/json.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

@@ -15,7 +15,7 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace, Click
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import HELPFUL, ModelInput, begun, chat, fill, step_instruction
+from guieval.models import HELPFUL, Family, ModelInput, begun, chat, fill, step_instruction
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
@@ -38,6 +38,7 @@ class UITars(tars.UITarsModel):
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "RECENT"}))
     """The union over the published prompts; PRESS(ENTER) has no call in any of them."""
     thinking_switch = True
+    family = Family(2025, ("phone", "desktop", "grounding"), reader="makers", recorded=89)
     source = "github.com/bytedance/UI-TARS README_v1.md and issue #85"
     frame_source = "github.com/bytedance/UI-TARS README_v1.md (Coordinate Mapping)"
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from guieval.actions import ACTION_TYPES, Action, ActionSpace
 from guieval.history import HistoryEntry
-from guieval.models import PATCH, ModelInput, fill, main_instruction
+from guieval.models import PATCH, Family, ModelInput, fill, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
@@ -40,6 +40,7 @@ class UITars15(tars.UITarsModel):
     """The actions that the mobile prompt lists: no wait, no enter, no way to say that a task is impossible."""
     thinking_switch = True
     grounds_silently = True
+    family = Family(2025, ("phone", "desktop", "grounding"), reader="makers", recorded=9)
     source = "github.com/bytedance/UI-TARS prompts.py at 34722407 and README_coordinates.md"
     frame_source = "github.com/bytedance/UI-TARS README_coordinates.md"
 

@@ -23,7 +23,7 @@ from guieval.actions import Action, ActionSpace, Point, Type, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.models.parsing import (
     CallExpression,
     ScrollWords,
@@ -93,6 +93,7 @@ class UITars2(ABCModel):
     action_space = ActionSpace(
         types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
     )
+    family = Family(2025, ("desktop", "web"), reader="cua")
     source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/uitars2.py"
     frame_source = "github.com/bytedance/UI-TARS-desktop@239b654 multimodal/omni-tars/gui-agent/src/GUIAgentT5Adapter.ts"
 

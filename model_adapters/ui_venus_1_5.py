@@ -20,7 +20,7 @@ from pydantic import Field
 
 from guieval.actions import Action, Stop
 from guieval.history import HistoryEntry
-from guieval.models import HELPFUL, ABCModel, DisputedScale, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import HELPFUL, ABCModel, DisputedScale, Family, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from .ui_venus_navi import UIVenusNavi, UIVenusOptions
@@ -42,6 +42,7 @@ class UIVenus15(UIVenusNavi):
     options: UIVenus15Options
     patch = 32
     pixels = 3136, 12_845_056
+    family = Family(2026, ("phone", "web", "grounding"), reader="makers")
     source = "github.com/inclusionAI/UI-Venus@c3a1442 models/navigation/utils.py, models/grounding/ui_venus1_5_gd.py"
     frame_source = "github.com/inclusionAI/UI-Venus@c3a1442 Venus_framework/policy/ui_venus_policy.py (1000)"
 

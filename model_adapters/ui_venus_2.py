@@ -25,7 +25,7 @@ from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
-from guieval.models import SCALES, ABCModel, ImageLimits, Message, ModelConfig, ModelInput, ParsedResponse, chat
+from guieval.models import SCALES, ABCModel, Family, ImageLimits, Message, ModelConfig, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import (
     CallExpression,
     ScrollWords,
@@ -66,6 +66,7 @@ class UIVenus2(ABCModel):
     thinking_switch = grounds_silently = True
     scroll_words: ScrollWords = "content"
     disputed_frames = tuple(SCALES.values())
+    family = Family(2026, ("phone", "desktop", "web", "grounding"), reader="makers", recorded=4)
     source = "github.com/inclusionAI/UI-Venus@81945ac models/{mobile,computer,browser,grounding}"
     frame_source = "github.com/inclusionAI/UI-Venus@81945ac models/mobile/mobile_example.py (1000), models/computer (999)"
 

@@ -23,7 +23,7 @@ from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Click, Ope
 from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import Frame, ResizedPixels
 from guieval.history import HistoryEntry, describe
-from guieval.models import PATCH, QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat
+from guieval.models import PATCH, QWEN_PIXELS, ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, chat
 from guieval.models.parsing import CallExpression, ScrollWords, first_call, first_thought, json_value, split_reasoning, tagged
 from guieval.models.parsing import call_tables as calls
 from guieval.models.prompts import HELPFUL, fill, main_instruction, own_response
@@ -111,6 +111,7 @@ class UIVenusNavi(ABCModel):
     action_space = ActionSpace(buttons=frozenset(BUTTONS), statuses=frozenset({"finish"}))
     """All but an impossible task, which has no call of its own (``CallUser`` answers the user and goes on)."""
     grounds_silently = True
+    family = Family(2025, ("phone",), reader="makers", recorded=226, grounders="-ground-")
     source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/utils.py"
     frame_source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/*_vllm.py, models/grounding/*.py"
 

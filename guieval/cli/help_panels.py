@@ -8,7 +8,7 @@ from guieval.cli.settings import RUN, run_panels
 
 OWN = {
     "Data": "preset drawn_as",
-    "History": "artifacts levels pair means shape kappa over mix_seed pick",
+    "History": "artifacts levels pair means shape kappa over mix_seed pick decisions near within above",
     "Sampling": "rounds seeds",
     "Run": "config override out resume dry_run trust_run accept_changes pool plot width drop_answers json quiet",
 }

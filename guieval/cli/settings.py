@@ -154,7 +154,7 @@ RUN = Settings(
         name: Setting(name, field)
         for name, field in (SETTINGS | {name: SamplingSettings.model_fields[of] for name, of in OPTIONS.items()}).items()
     },
-    {"mix_artifacts": "artifacts"},
+    {"mix_artifacts": "artifacts", "mix_decisions": "decisions"},
 )
 """The settings of a run, and the parameters of requests that have an option."""
 

@@ -8,6 +8,7 @@ list of groups::
       size: [1260, 2240]                    # of the screenshot in pixels; this is the default
       setting: high                         # the default
       options: {prompt: mobile}             # of the adapter; none by default
+      recorded: true                        # models wrote them; false by default
       form: "Action: CALL"                  # the response, with CALL for each row's call; by default the call is all of it
       rows:
         - {line: 17, call: "tap(630, 1120)", action: {type: CLICK, point: [500, 500]}}
@@ -56,6 +57,7 @@ class PublishedGroup(BaseModel):
     setting: Setting = "high"
     options: dict[str, Any] = Field(default_factory=dict)
     form: str = "CALL"
+    recorded: bool = Field(False, description="whether models of the family wrote these responses")
     rows: tuple[PublishedRow, ...] = Field(min_length=1)
 
     def response(self, row: PublishedRow) -> str:

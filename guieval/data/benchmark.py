@@ -9,11 +9,11 @@ into a folder of our own format (:mod:`guieval.data.episodes.read`); any loader 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import Field
 
@@ -225,19 +225,27 @@ class ABCBenchmark(Listing[Episode]):
             if not 0 <= which < len(refs):
                 raise UsageError(f"benchmark {self.name!r} has no episode {which}: it has {len(refs):,}, counted from 0")
             return self.located(self.load(refs[which]))
-        named = [ref for ref in refs if ref.key.episode_id == which and subset in (None, ref.key.subset)]
-        if not named:
-            raise UsageError(
-                f"benchmark {self.name!r} has no episode {which!r}{nearest(which, [ref.key.episode_id for ref in refs])}"
-            )
-        if len(named) > 1:
-            subsets = ", ".join(repr(ref.key.subset) for ref in named)
-            raise UsageError(f"several subsets of {self.name!r} have an episode {which!r}: add subset, one of {subsets}")
-        return self.located(self.load(named[0]))
+        by_key = {ref.key: ref for ref in refs}
+        return self.located(self.load(by_key[named_key(by_key, which, subset, f"benchmark {self.name!r}")]))
 
     def located(self, episode: Episode) -> LocatedEpisode:
         """An episode of this benchmark with the folder of its screenshots."""
         return LocatedEpisode(steps=episode.steps, root=self.root)
+
+
+def named_key(
+    keys: Iterable[EpisodeKey], name: str, subset: str | None, where: str, kind: Literal["episode", "task"] = "episode"
+) -> EpisodeKey:
+    """The key with an episode's id; :class:`UsageError` if none of those ``where`` has it, or several subsets have it."""
+    known = list(keys)
+    named = [key for key in known if key.episode_id == name and subset in (None, key.subset)]
+    if not named:
+        first = f"; it has {len(known):,}, the first is {known[0].episode_id!r}" if known else ""
+        raise UsageError(f"{where} has no {kind} {name!r}{nearest(name, [key.episode_id for key in known]) or first}")
+    if len(named) > 1:
+        subsets = ", ".join(repr(key.subset) for key in named)
+        raise UsageError(f"several subsets have the {kind} {name!r}: add subset, one of {subsets}")
+    return named[0]
 
 
 CLASS_ATTRIBUTES = (*Listing.__annotations__, *ABCBenchmark.__annotations__)

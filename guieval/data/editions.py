@@ -10,18 +10,18 @@ neither the unit of a file nor the order of a loader's arithmetic makes another 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from hashlib import blake2b, sha256
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from guieval.actions import Action, Boxes
-from guieval.data.files import read_bytes
+from guieval.data.files import exists
 from guieval.data.shipped import config_folder
-from guieval.errors import UsageError, first_problem
+from guieval.data.user_files import read_record
 from guieval.frames import Size
 from guieval.steps import StepKey, StepTaskModel
 
@@ -161,13 +161,7 @@ def known_editions(dataset: str) -> tuple[KnownEdition, ...]:
 @cache
 def _file(dataset: str) -> _EditionFile | None:
     path = config_folder() / "editions" / f"{dataset}.json"
-    try:
-        return _EditionFile.model_validate_json(read_bytes(path))
-    except (OSError, ValueError) as error:
-        if isinstance(error, ValidationError):
-            problem = first_problem(error, _EditionFile)
-            raise UsageError(f"the editions {str(path)!r} are not valid, field {problem.field}: {problem.message}") from None
-        return None
+    return read_record(path, _EditionFile, "the file of editions") if exists(path) else None
 
 
 def labels_of(steps: Iterable[StepTaskModel]) -> dict[StepKey, LabelDigest]:
@@ -212,9 +206,3 @@ def _in_pixels(action: Action, size: Size) -> dict[str, Any]:
     if (point := getattr(action, "point", None)) is not None:
         values["point"] = [round(at * side / 1000.0, 3) + 0.0 for at, side in zip(point, size, strict=True)]
     return values
-
-
-def some_steps(keys: Sequence[StepKey], most: int = 5) -> str:
-    """The first few steps, and the number of further ones."""
-    rest = len(keys) - most
-    return ", ".join(map(str, keys[:most])) + (f" and {rest:,} more" if rest > 0 else "")

@@ -70,6 +70,14 @@ def read_text(path: str | Path, *, most: int = MOST_WHOLE, encoding: str = "utf-
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def exists(path: Path) -> bool:
+    """Whether a path exists; not if nothing can have its name, or it is not known."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def _has_hole(file: int, size: int) -> bool:
     try:
         return os.lseek(file, 0, os.SEEK_HOLE) < size

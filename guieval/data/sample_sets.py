@@ -14,13 +14,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from guieval.actions import ActionType
 from guieval.data.benchmark import EpisodeRef
-from guieval.data.files import read_bytes
 from guieval.data.shipped import config_folder
-from guieval.errors import UsageError, first_problem, nearest
+from guieval.data.user_files import read_record
+from guieval.errors import UsageError, nearest
 from guieval.steps import EpisodeKey, StepTaskModel
 
 SHOWN = 5
@@ -162,14 +162,7 @@ def get_sample_set(name: str) -> SampleSet:
         path = sample_sets_folder() / f"{name}.json"
         if name not in (known := list_sample_sets()):
             raise UsageError(f"unknown sample set {name!r}{nearest(name, known)}; `guieval data sample-sets` lists them")
-    try:
-        sample_set = SampleSet.model_validate_json(read_bytes(path))
-    except OSError as error:
-        raise UsageError(f"the sample set {str(path)!r} cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        problem = first_problem(error, SampleSet)
-        field = f", field {problem.field}" if problem.field else ""
-        raise UsageError(f"the sample set {str(path)!r} is not valid{field}: {problem.message}") from None
+    sample_set = read_record(path, SampleSet, "the sample set")
     if sample_set.name != path.stem:  # results show only the name, so a file must not use another set's name
         raise UsageError(f"the sample set {str(path)!r} has the name {sample_set.name!r}; it must have its file's name")
     return sample_set
@@ -191,10 +184,10 @@ def fill(sample_set: SampleSet, refs: Sequence[EpisodeRef], labels: Labels, data
     return _whole(sample_set, refs, labels, data)
 
 
-def some(names: Sequence[str]) -> str:
+def some(names: Sequence[object]) -> str:
     """The first few names, and the number of further ones."""
     rest = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+    return ", ".join(map(str, names[:SHOWN])) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def _whole(sample_set: SampleSet, refs: Sequence[EpisodeRef], labels: Labels, data: str) -> dict[EpisodeKey, Sequence[int]]:

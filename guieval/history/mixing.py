@@ -4,6 +4,9 @@ Source: GUIEvalKit paper, section 5.3 and appendix D.2; the schedule is equation
 steps is the model's own with probability p_t if it has an artifact, else the reference's. An artifact is the model's own answer
 at a step that it got exactly right: equation 10 lets an action and its reasoning into a history only if the action equals
 the reference. Steps do not wait for each other, so a mixed run is an offline run.
+
+The paper ends section 5.3 with a limitation of models, that none adapts to steps near a decision. The regime ``adaptive`` is
+ours, not the paper's: near a step whose decisions are diverse, p is another one than the schedule's.
 """
 
 from __future__ import annotations
@@ -14,11 +17,11 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from guieval.actions import Action
 from guieval.errors import UsageError, first_problem, nearest
@@ -28,12 +31,14 @@ from guieval.steps import EpisodeKey, HistoryOrigin, StepKey, StepTaskModel
 Span: TypeAlias = Literal["history", "episode"]
 Shape: TypeAlias = Literal["logistic", "linear", "constant"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
-Regime: TypeAlias = Literal["increasing", "stationary", "decreasing"]
+Regime: TypeAlias = Literal["increasing", "stationary", "decreasing", "adaptive"]
 REGIMES: tuple[Regime, ...] = get_args(Regime)
 KAPPA = 16.0
 """The sharpness in the paper."""
 _FLATTEST, _SHARPEST = 0.01, 1000.0
 _SAME = 1e-9
+WITHIN, ABOVE = 1, 0.5
+"""Which steps are near a diverse decision, and the diversity in nats above which it is one; both are ours."""
 
 
 def normalised_logistic(x: ArrayLike, kappa: float, mu: float) -> NDArray[np.float64]:
@@ -197,6 +202,22 @@ class Artifacts:
         return None if artifact is None else HistoryEntry(task, *artifact, "model")
 
 
+@dataclass(frozen=True, eq=False)
+class Diversities:
+    """The diversity of one model's decisions on one benchmark by step, in nats, with a fingerprint of them all."""
+
+    file: Path
+    steps: Mapping[StepKey, float]
+    sha256: str
+
+    def diverse(self, above: float) -> dict[EpisodeKey, list[int]]:
+        """The steps of each episode with a diversity above a threshold, in ascending order."""
+        found: dict[EpisodeKey, list[int]] = {}
+        for key in sorted(key for key, diversity in self.steps.items() if diversity > above):
+            found.setdefault(EpisodeKey(*key[:3]), []).append(key.step_index)
+        return found
+
+
 def drawn(*parts: object) -> int:
     """64 pseudo-random bits that are a pure function of ``parts``, independent of the order of work."""
     return int.from_bytes(blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
@@ -221,6 +242,34 @@ class Mix(BaseModel, frozen=True, extra="forbid"):
     seed: int = Field(0, ge=0, description="seed of the draws")
     repeat: int = Field(0, ge=0, description="number that distinguishes otherwise equal settings")
     pick: Pick = Field("first", description="which exact answer of a step is its artifact: first or seeded")
+    near: float | None = Field(
+        None, ge=0, le=1, description="not the schedule's probability but this one near a diverse decision of mix_decisions"
+    )
+    within: int | None = Field(None, ge=0, description=f"how many steps from it are near; {WITHIN} when not given")
+    above: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description=f"diversity in nats above which it is diverse; {ABOVE} when not given"
+    )
+
+    @model_validator(mode="after")
+    def _of_near(self) -> Self:
+        if self.near is None and (self.within is not None or self.above is not None):
+            raise ValueError("within and above say what is near a diverse decision: give near, the probability there, too")
+        return self
+
+    @property
+    def reach(self) -> int:
+        """``within``, or its default."""
+        return WITHIN if self.within is None else self.within
+
+    @property
+    def threshold(self) -> float:
+        """``above``, or its default."""
+        return ABOVE if self.above is None else self.above
+
+    @property
+    def regime(self) -> Regime:
+        """That of its schedule, unless it is adaptive."""
+        return self.schedule.regime if self.near is None else "adaptive"
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -251,11 +300,13 @@ class Mixture:
     The draw of a past step is a number u in [0, 1), a hash of the seed, the setting, the episode and the step: the step is the
     model's own if u < p_t. The number is the same for all later steps of the episode, so under a stationary schedule a step
     that is the model's own in one history is so in all; p_t follows the schedule over each history. Order, concurrency and
-    resume do not change a draw.
+    resume do not change a draw. An adaptive setting has the numbers of the same setting without ``near``: the two differ only
+    near diverse decisions. ``diversities`` are those of an adaptive setting.
     """
 
     mix: Mix
     artifacts: Artifacts
+    diversities: Diversities | None = None
 
     def history(self, past: Sequence[StepTaskModel]) -> tuple[HistoryEntry, ...]:
         """The history for ``past``, all steps of an episode before the current one, oldest first."""
@@ -276,19 +327,35 @@ class Mixture:
 
         With ``over="episode"``, T is the number of the episode's steps that can be in a history: all but its last.
         """
-        whole = length if self.mix.over == "history" else episode_length - 1
         numbers = np.array([_number(self.mix, episode, step) for step in range(length)])
-        return np.asarray(numbers < self._probabilities(whole)[:length])
+        return np.asarray(numbers < self.probabilities(episode, length, episode_length))
+
+    def probabilities(self, episode: EpisodeKey, length: int, episode_length: int) -> NDArray[np.float64]:
+        """p of each step of a history of ``length`` steps. Shape (length,).
+
+        It is ``near`` if one of the steps up to ``within`` before or after it is diverse and not later than the current step,
+        whose diversity is known from an earlier rollout.
+        """
+        whole = length if self.mix.over == "history" else episode_length - 1
+        scheduled = np.asarray(self._scheduled(whole)[:length])
+        diverse = np.array([step for step in self._diverse.get(episode, ()) if step <= length])
+        if self.mix.near is None or not diverse.size:
+            return scheduled
+        near = (np.abs(np.arange(length)[:, None] - diverse) <= self.mix.reach).any(axis=1)
+        return np.where(near, self.mix.near, scheduled)
 
     def to_json(self) -> dict[str, Any]:
         """The manifest's entry: the schedule with its mu, the seed, and the artifacts with their fingerprint."""
         schedule = self.mix.schedule
+        adaptive = {"near": self.mix.near, "within": self.mix.reach, "above": self.mix.threshold}
+        of = self.diversities
         return {
             "schedule": {
-                "regime": schedule.regime,
+                "regime": self.mix.regime,
                 **asdict(schedule),
                 "mu": schedule.mu,
                 "over": self.mix.over,
+                **({} if self.mix.near is None else adaptive),
             },
             "seed": self.mix.seed,
             "repeat": self.mix.repeat,
@@ -298,11 +365,16 @@ class Mixture:
                 "pick": self.mix.pick,
                 "sha256": self.artifacts.sha256,
             },
+            **({} if of is None else {"decisions": {"file": str(of.file), "steps": len(of.steps), "sha256": of.sha256}}),
         }
 
     @cached_property
-    def _probabilities(self) -> Any:
+    def _scheduled(self) -> Any:
         return lru_cache(maxsize=4096)(self.mix.schedule.probabilities)
+
+    @cached_property
+    def _diverse(self) -> Mapping[EpisodeKey, Sequence[int]]:
+        return {} if self.diversities is None else self.diversities.diverse(self.mix.threshold)
 
 
 @lru_cache(maxsize=65536)

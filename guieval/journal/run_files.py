@@ -181,10 +181,17 @@ class RecordedArtifacts(Section):
     sha256: str
 
 
+class RecordedDecisions(Section):
+    """The diversities of an adaptive mix."""
+
+    sha256: str
+
+
 class RecordedMixing(Section):
     """What a run with mixed histories took its artifacts from."""
 
     artifacts: RecordedArtifacts
+    decisions: RecordedDecisions | None = None
 
 
 class RecordedPrompts(Section):

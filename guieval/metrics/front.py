@@ -1,14 +1,37 @@
-"""The Pareto front: the points that no other one beats, with as small an x and as large a y, and better in one of them."""
+"""The Pareto front: the runs that no other one beats, with as little spent and as much right, and better in one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from guieval.metrics.measured import Measured
 
 
-def front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """The places of the points on the front, the smallest x first; equal points are on it together."""
-    best: list[int] = []
-    for place in sorted(range(len(points)), key=lambda place: (points[place][0], -points[place][1])):
-        if not best or points[place][1] > points[best[-1]][1] or points[place] == points[best[-1]]:
-            best.append(place)
-    return best
+class Spent(NamedTuple):
+    """A run: what it spends, a share, and its mode, since modes are not comparable."""
+
+    name: str
+    spent: float
+    share: Measured
+    mode: str = ""
+
+    @property
+    def value(self) -> float:
+        """The share, in [0, 1]."""
+        return self.share.value or 0.0
+
+    @property
+    def title(self) -> str:
+        """The name with the mode."""
+        return f"{self.name} ({self.mode})"
+
+
+def fronts(runs: Sequence[Spent]) -> list[list[Spent]]:
+    """The runs that no other one of their mode beats, a list for each mode, the cheapest first; equal ones are all in it."""
+    found: dict[str, list[Spent]] = {run.mode: [] for run in runs}
+    for run in sorted(runs, key=lambda run: (run.spent, -run.value)):
+        best = found[run.mode]
+        if not best or run.value > best[-1].value or (run.spent, run.value) == (best[-1].spent, best[-1].value):
+            best.append(run)
+    return list(found.values())

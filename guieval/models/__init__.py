@@ -15,6 +15,9 @@ from guieval.models.adapter import Options as Options
 from guieval.models.adapter import ParsedResponse as ParsedResponse
 from guieval.models.bill import Bill as Bill
 from guieval.models.config import ModelConfig as ModelConfig
+from guieval.models.families import Family as Family
+from guieval.models.families import KnownModel as KnownModel
+from guieval.models.families import Task as Task
 from guieval.models.messages import END_TURN as END_TURN
 from guieval.models.messages import LOOKS as LOOKS
 from guieval.models.messages import Engine as Engine

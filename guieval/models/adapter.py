@@ -22,6 +22,7 @@ from guieval.errors import ScreenshotError, UsageError, first_problem, nearest
 from guieval.frames import PER_999, PER_1000, Frame, ResizedPixels, smart_resize
 from guieval.history import HistoryEntry, describe
 from guieval.models.config import ModelConfig
+from guieval.models.families import Family
 from guieval.models.messages import Engine, ImageRef, Message, ModelInput, Part, Request, begun
 from guieval.models.parsing import CallTable, ScrollWords, clicked
 from guieval.models.prompts import fill, load_template
@@ -110,6 +111,8 @@ class ABCModel(ABC):
     """The beginning of a response with a thought, up to where its action begins, with ``{thought}`` in it."""
     grounds_silently: ClassVar[bool] = False
     """Whether its grounding prompt asks for no thought."""
+    family: ClassVar[Family | None] = None
+    """What lists of checkpoints say of the family; a subclass does not inherit it."""
     source: ClassVar[str] = ""
     """Where the wire format is published, in one line."""
     frame_source: ClassVar[str] = ""
@@ -117,6 +120,7 @@ class ABCModel(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        cls.family = vars(cls).get("family")
         if "fixes_thought" not in vars(cls) and {"opening", "thought_form"} & vars(cls).keys():
             cls.fixes_thought = cls.thought_form is not None or cls.opening is not ABCModel.opening
         if "prepare_input" in vars(cls):  # so that no family and no caller has to see to the screen's texts

@@ -13,8 +13,8 @@ from guieval.reports.comparison import Comparison, compare_all, write_flips
 from guieval.reports.comparison import flips as flips_of
 from guieval.reports.comparison_formats import FORMATS as COMPARISON_FORMATS
 from guieval.reports.comparison_formats import written as comparisons_written
+from guieval.reports.leaderboards.board import Board, arranged
 from guieval.reports.leaderboards.formats import FORMATS, written
-from guieval.reports.leaderboards.leaderboard import Board, arranged
 from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.score_tables import names_of

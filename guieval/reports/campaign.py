@@ -12,9 +12,11 @@ from guieval.given import AnyPath, OneOrMore, every, one_path
 from guieval.journal import RunFolder, has_records, is_run
 from guieval.journal.repeats import Repeats, grouped
 from guieval.metrics.paired import holm
-from guieval.reports.comparison import Compared, compare_runs, p_value
+from guieval.reports.comparison import Compared, compare_runs
+from guieval.reports.comparison_formats import p_value
+from guieval.reports.leaderboards.board import Board, arranged
 from guieval.reports.leaderboards.formats import FORMATS, written
-from guieval.reports.leaderboards.leaderboard import Board, arranged, leaderboard
+from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.tables.table import Number, Row, Table, columns
 from guieval.reports.tables.writers import format_named

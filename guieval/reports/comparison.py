@@ -8,10 +8,8 @@ sure a difference is comes from :mod:`guieval.metrics.paired`. Differences are t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.actions import Action
-from guieval.data.doctor.counts import counted
-from guieval.data.editions import PARTS, some_steps
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.repeats import Repeats
-from guieval.journal.run_files import Manifest, setup_line
-from guieval.journal.setup import differences
+from guieval.journal.run_files import setup_line
 from guieval.metrics.columns import Judged, RunColumns
 from guieval.metrics.leading import leading
 from guieval.metrics.measured import SHARE, Measured
@@ -34,16 +29,9 @@ from guieval.metrics.paired import McNemar, holm, mcnemar, shared_steps, smalles
 from guieval.metrics.repeats import mean_difference, measured
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
 from guieval.reports.tables.records import write_file
-from guieval.reports.tables.table import NOTHING, Number, Row, Table, columns
+from guieval.reports.unlike import refusal, remarks, unlike_labels, unlike_runs
 from guieval.scoring.matrix import JudgedAnswers
 from guieval.steps import StepKey
-
-_RIGHT = {"step": "are exact", "task": "succeed at first"}
-SIGNIFICANT = 0.05
-"""A difference whose p-value is below this is marked with a star."""
-_HEADS = ("metric", "n", "A", "B", "B - A [95 % interval]", "p", "detectable")
-_JSON = {"protocol": "protocol", "metric": "title", "meaning": "meaning", "A": "first", "B": "second"}
-_JSON |= {"difference": "difference", "detectable": "smallest", "shared": "shared"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +56,11 @@ class Compared:
     def title(self) -> str:
         """The name, with a mark if it is not over all steps."""
         return self.name + (" (shared)" if self.shared else "")
+
+    @property
+    def sizes(self) -> str:
+        """n of both, once if it is the same."""
+        return " / ".join(dict.fromkeys(f"{value.n:,}" for value in (self.first, self.second)))
 
 
 @dataclass(frozen=True)
@@ -143,9 +136,9 @@ def compare_runs(
     repeats = tuple(each if isinstance(each, Repeats) else Repeats.of(each) for each in (first, second))
     first, second = (each.first for each in repeats)
     manifests = [RunFolder(each).manifest for each in (first, second)]
-    unlike = [*_unlike_manifests(*manifests, protocol_given=bool(protocols)), *_unlike_plans(first, second)]
+    unlike = unlike_runs(first, second, protocol_given=bool(protocols))
     if unlike and not anyway:
-        raise UsageError(_refusal(first, second, unlike))
+        raise UsageError(refusal(first, second, unlike))
     requested = list(protocols or [manifests[0].protocol.name])
     judged = [[judged_with_own(each, requested) for each in of.directories] for of in repeats]
     names = [name for name in judged[0][0][1] if name in judged[1][0][1]]
@@ -153,7 +146,7 @@ def compare_runs(
     whole = [of[0] for of in every]
     one, other = shared_steps(*whole)
     cut = [[shared_steps(one, run)[1] for run in of] for of in every]
-    notes = [*_notes(manifests, whole, one), *_repeats(repeats)]
+    notes = remarks(manifests, whole, one, repeats)
     for letter, of, runs, group in zip("AB", judged, cut, repeats, strict=True):
         of_note: dict[str, list[str]] = {}
         for (answers, _), run, directory in zip(of, runs, group.directories, strict=True):
@@ -165,7 +158,7 @@ def compare_runs(
         ]
     unlike += unlike_labels(one, other)
     if unlike and not anyway:
-        raise UsageError(_refusal(first, second, unlike))
+        raise UsageError(refusal(first, second, unlike))
     missing = [
         unanswered(run, answers.answered.protocol)
         for of, runs in zip(judged, cut, strict=True)
@@ -276,111 +269,6 @@ def write_flips(found: Sequence[Flip], file: Path) -> None:
     write_file(file, (flip.to_json() for flip in found), names, json_in=("reference", "first", "second"))
 
 
-def _refusal(first: Path, second: Path, unlike: Sequence[str]) -> str:
-    reasons = "; ".join(unlike)
-    return f"{str(first)!r} and {str(second)!r} cannot be compared: {reasons}; --anyway compares the steps they share"
-
-
-def _unlike_manifests(first: Manifest, second: Manifest, *, protocol_given: bool) -> Iterator[str]:
-    pairs: dict[str, list[str | None]] = {
-        "the benchmark": [each.benchmark.name for each in (first, second)],
-        "the environment's version": [each.benchmark.environment for each in (first, second)],
-        "the overlay of accepted actions": [
-            "none" if each.overlay is None else each.overlay.sha256[:12] for each in (first, second)
-        ],
-    }
-    if not protocol_given:
-        pairs["the protocol"] = [each.protocol.name for each in (first, second)]
-    for what, (one, other) in pairs.items():
-        if one != other:
-            hint = ", --protocol names one for both" if what == "the protocol" else ""
-            yield f"{what} differs ({one!r} and {other!r}{hint})"
-    modes = [each.mode for each in (first, second)]
-    named = " and ".join(repr(mode.label) for mode in modes)
-    if modes[0].stop != modes[1].stop:
-        yield f"the modes {named} do not reach the same steps, for one of them ends an episode at its first mismatch"
-    elif modes[0].mismatches != modes[1].mismatches:
-        yield f"the modes {named} do not reach the same steps, for they patch another number of mismatches"
-
-
-def _unlike_plans(first: Path, second: Path) -> Iterator[str]:
-    plans = [RunFolder(directory).plan for directory in (first, second)]
-    one, other = ({(key, index) for key, counted in plan.items() for index in counted} for plan in plans)
-    parts = []
-    for which, missing in (("first", one - other), ("second", other - one)):
-        if missing:
-            key, index = min(missing)
-            parts.append(f"{counted(len(missing), 'step')} only in the {which}, e.g. {StepKey(*key, index)}")
-    if parts:
-        yield f"the steps differ ({' and '.join(parts)}, {len(one & other):,} in both)"
-
-
-def unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
-    """How the labels of two runs over the same steps differ, part by part, with the steps; empty if they do not."""
-    unlike = []
-    if first.dataset != second.dataset:
-        unlike.append(f"the data set differs ({first.dataset!r} and {second.dataset!r})")
-    if first.label_digests is None or second.label_digests is None:
-        return unlike
-    known = np.logical_and(first.label_digests.any(axis=1), second.label_digests.any(axis=1))
-    for part, ours, theirs in zip(PARTS, first.label_digests.T, second.label_digests.T, strict=True):
-        keys = [first.key_of(row) for row in np.flatnonzero(known & (ours != theirs)).tolist()]
-        if keys:
-            unlike.append(f"{counted(len(keys), 'shared step')} with other {part} ({some_steps(keys)})")
-    types = (
-        ~known & (first.reference_type != second.reference_type) & (first.reference_type >= 0) & (second.reference_type >= 0)
-    )
-    if types.any():
-        unlike.append(f"{counted(int(types.sum()), 'shared step')} with references of another type")
-    if len(unlike) > (first.dataset != second.dataset) and first.edition_line:
-        unlike[-1] += f": the first run is on {first.edition_line}, the second on {second.edition_line or 'an unknown one'}"
-    return unlike
-
-
-def _notes(manifests: Sequence[Manifest], whole: Sequence[RunColumns], shared: RunColumns) -> list[str]:
-    notes = []
-    modes = [manifest.mode.label for manifest in manifests]
-    if modes[0] != modes[1]:
-        notes.append(f"the modes differ ({modes[0]} and {modes[1]}): the runs saw different histories")
-    models = [each.model_name for each in manifests]
-    settings = [_settings(each) for each in manifests]
-    changed = sorted(name for name in settings[0] if settings[0][name] != settings[1][name])
-    if changed:
-        kind = "the runs are of one model and" if models[0] == models[1] else "besides the model, the runs"
-        notes.append(f"{kind} differ in {', '.join(changed)}")
-    if setups := differences(*(each.setups for each in manifests), same_model=models[0] == models[1]):
-        notes.append(f"the set-ups differ in {'; '.join(change.said(' and ') for change in setups)}")
-    if setups := differences(*(each.patch_setups for each in manifests)):
-        notes.append(f"the set-ups of patches differ in {'; '.join(change.said(' and ') for change in setups)}")
-    if any(len(each) != len(shared) for each in whole):
-        sizes = [dict(zip(run.episodes, np.bincount(run.episode).tolist(), strict=True)) for run in (shared, *whole)]
-        cut = sum(any(each[key] != size for each in sizes[1:]) for key, size in sizes[0].items())
-        notes.append(
-            f"compared on the {len(shared):,} steps of {len(shared.episodes):,} episodes that both planned"
-            + (f"; {cut:,} episodes are cut short by that, also in metrics of episodes" if cut else "")
-        )
-    return notes
-
-
-def _settings(manifest: Manifest) -> dict[str, Any]:
-    return {
-        "scaffold": manifest.scaffold and manifest.scaffold.name,
-        "thinking": manifest.thinking,
-        "sampling": manifest.sampling,
-        "adapter": manifest.model.adapter,
-        "rules": manifest.rules or {},
-    }
-
-
-def _repeats(groups: Sequence[Repeats]) -> Iterator[str]:
-    for letter, group in zip("AB", groups, strict=True):
-        if group.line:
-            yield f"{letter}: {group.line}"
-    counts = [len(group.directories) for group in groups]
-    if min(counts) == 1 < max(counts):
-        yield "one of the two is a single run: what it would vary by between repeats is not in the intervals and p values"
-
-
 def _compared(
     protocol: str, firsts: Sequence[RunColumns], seconds: Sequence[RunColumns], lost: NDArray[np.bool_]
 ) -> Iterator[Compared]:
@@ -409,129 +297,3 @@ def _compared(
         between = replace(between, n=min(before.n, after.n), of=before.of, unit=metric.unit, better=metric.better)
         smallest = smallest_difference(between)
         yield Compared(protocol, metric.name, metric.meaning, before, after, between, smallest, shared=not rows.all())
-
-
-def compare_tables(comparison: Comparison) -> list[Table]:
-    """The metrics' differences, a table for each protocol."""
-    heads = columns(*_HEADS, folds=_HEADS[:1], spare=("detectable",))
-    grouped = groupby(comparison.metrics, key=lambda each: each.protocol)
-    return [Table(f"Under {name}", heads, tuple(map(_row, found)), name=name) for name, found in grouped]
-
-
-def headings(comparison: Comparison) -> Iterator[str]:
-    """The two runs, the reasons against comparing them, and notes."""
-    for letter, run in (("A", comparison.first), ("B", comparison.second)):
-        yield f"{letter}: {run.model}, {run.benchmark}, {run.mode} ({run.size})"
-    for line in dict.fromkeys(run.edition_line for run in (comparison.first, comparison.second) if run.edition_line):
-        yield f"labels: {line}"
-    if comparison.first.scaffold == comparison.second.scaffold:
-        yield f"scaffold: {comparison.first.scaffold}"
-    else:
-        yield f"scaffold: {comparison.first.scaffold} (A), {comparison.second.scaffold} (B)"
-    first, second = comparison.setups
-    yield from [f"set-up: {first}"] if first == second else [f"set-up of A: {first}", f"set-up of B: {second}"]
-    yield from (f"Warning: unlike runs, compared anyway: {line}" for line in comparison.unlike)
-    yield from (f"note: {line}" for line in comparison.notes)
-
-
-def footnotes(comparison: Comparison) -> list[str]:
-    """The lines below the tables: the steps that flipped, and how to read the columns."""
-    return [*_flipped(comparison), *_reading(comparison)]
-
-
-def _flipped(comparison: Comparison) -> Iterator[str]:
-    unit, right = comparison.first.unit, _RIGHT[comparison.first.unit]
-    for name, found in comparison.exact.items():
-        discordant = found.only_first + found.only_second
-        n = found.both + found.neither + discordant
-        yield (
-            f"{name}: of {n:,} {unit}s both runs answered, {found.only_first:,} {right} in A alone, {found.only_second:,} "
-            f"in B alone, {found.both:,} in both and {found.neither:,} in neither; McNemar's test ({found.method}), which "
-            f"takes {unit}s for independent: p {'' if found.p_value < 0.001 else '= '}{p_value(found.p_value)}"
-        )
-
-
-def _reading(comparison: Comparison) -> Iterator[str]:
-    if not comparison.exact:
-        yield (
-            "A and B are compared episode by episode, each episode with its mean over repeats; McNemar's test is of single runs"
-        )
-    if any(each.shared for each in comparison.metrics):
-        yield (
-            "(shared): over the steps that both runs answered, metrics of episodes over those that both did; a difference of "
-            "all steps would count missing answers"
-        )
-    yield (
-        f"interval and p: over whole episodes, the same for both runs; * p < 0.05, {_adjusted(comparison)}; differences of "
-        "shares are in percentage points"
-    )
-    yield "detectable: the smallest true difference that these steps can detect (power 80 %, level 0.05)"
-
-
-def shown_parts(found: Sequence[Comparison]) -> Iterator[tuple[list[str], list[Table], list[str]]]:
-    """What is above, in and below the tables of each: a line of several only above the first, or only below the last.
-
-    What is said of A, or of B, is of several if these are the same runs.
-    """
-    said: set[tuple[str, ...]] = set()
-    reading = [list(_reading(each)) for each in found]
-    for place, each in enumerate(found):
-        runs = dict(zip("AB", map(str, each.directories), strict=True))
-        above = []
-        for line in headings(each):
-            of = re.findall(r"\b[AB]\b", line) or "AB" * line.startswith(("note:", "Warning:"))
-            about = (line, *(runs[letter] for letter in of))
-            above += [line] * (line.startswith(("A: ", "B: ")) or about not in said)
-            said.add(about)
-        later = {line for lines in reading[place + 1 :] for line in lines}
-        yield above, compare_tables(each), [*_flipped(each), *(line for line in reading[place] if line not in later)]
-
-
-def _adjusted(comparison: Comparison) -> str:
-    """What p is adjusted for, in words."""
-    if comparison.holm == 1:
-        return "not adjusted for the number of metrics"
-    return (
-        f"with Holm's correction for {comparison.holm} comparisons with {comparison.labels[0]}, not for the number of metrics"
-    )
-
-
-def compare_json(comparison: Comparison) -> dict[str, Any]:
-    """The whole comparison; fractions in [0, 1]."""
-    runs: dict[str, Any] = {}
-    sides = zip("AB", (comparison.first, comparison.second), comparison.setups, comparison.directories, strict=True)
-    for letter, run, setup, directory in sides:
-        size = {"steps": len(run), "episodes": len(run.episodes)}
-        about = {"edition": run.edition, "scaffold": run.scaffold, "setup": setup, "directory": directory}
-        runs[letter] = {"model": run.model, "benchmark": run.benchmark, "mode": run.mode, **size, **about}
-    return {
-        "runs": runs,
-        "holm": comparison.holm,
-        "unlike": comparison.unlike,
-        "notes": comparison.notes,
-        "metrics": [{name: getattr(each, field) for name, field in _JSON.items()} for each in comparison.metrics],
-        "exact_match": comparison.exact,
-    }
-
-
-def p_value(p: float | None) -> str:
-    """A p-value with three digits."""
-    if p is None:
-        return NOTHING
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _row(each: Compared) -> Row:
-    found = each.difference
-    star = " *" if found.p_value is not None and found.p_value < SIGNIFICANT else ""
-    sizes = dict.fromkeys(f"{value.n:,}" for value in (each.first, each.second))
-    missing = [f"{letter}: {value.missing:,} missing" for letter, value in zip("AB", (each.first, each.second), strict=True)]
-    marks = [mark for mark, value in zip(missing, (each.first, each.second), strict=True) if value.missing]
-    return (
-        each.title + (f" ({', '.join(marks)})" if marks else ""),
-        " / ".join(sizes),
-        *(Number(replace(value, interval=None, missing=0)) for value in (each.first, each.second)),
-        Number(found, signed=True, unit=found.unit != SHARE),
-        p_value(found.p_value) + star,
-        Number(Measured(each.smallest, unit=found.unit), unit=found.unit != SHARE),
-    )

@@ -1,21 +1,28 @@
-"""Comparisons as text, Markdown, CSV, JSON, and as a LaTeX table of differences, intervals and p-values for a paper."""
+"""Comparisons in words, as text, Markdown, CSV and JSON, and as a LaTeX table for a paper."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from guieval.metrics.measured import SHARE
-from guieval.reports.comparison import Compared, Comparison, compare_json, footnotes, headings, p_value, shown_parts
+from guieval.metrics.measured import SHARE, Measured
+from guieval.reports.comparison import Compared, Comparison
 from guieval.reports.tables.latex import check_latex, several
 from guieval.reports.tables.records import csv_text
-from guieval.reports.tables.table import Number, Row, Table, columns, without
+from guieval.reports.tables.table import NOTHING, Number, Row, Table, columns, without
 from guieval.reports.tables.terminal import as_text
 from guieval.reports.tables.writers import Format, json_text, markdown
 
+SIGNIFICANT = 0.05
+"""A difference whose p-value is below this is marked with a star."""
+_RIGHT = {"step": "are exact", "task": "succeed at first"}
+_HEADS = ("metric", "n", "A", "B", "B - A [95 % interval]", "p", "detectable")
+_JSON = {"protocol": "protocol", "metric": "title", "meaning": "meaning", "A": "first", "B": "second"}
+_JSON |= {"difference": "difference", "detectable": "smallest", "shared": "shared"}
 FORMATS: tuple[Format, ...] = ("text", "md", "csv", "latex", "json")
 
 
@@ -102,7 +109,7 @@ def _paper_tables(same: Sequence[Comparison]) -> Iterator[tuple[Table, str]]:
         for title in dict.fromkeys(each.title for metrics in found for each in metrics):
             of_title = [(name, each) for name, of in zip(others, found, strict=True) for each in of if each.title == title]
             rows += [()] if rows and not one else []
-            rows += [_row(name, each, "" if place else title) for place, (name, each) in enumerate(of_title)]
+            rows += [_paper_row(name, each, "" if place else title) for place, (name, each) in enumerate(of_title)]
         table = Table(f"{first.mode}, {protocol}", heads, tuple(rows), notes, first.benchmark, keys=2)
         yield (
             without(table, {1}) if one else table,
@@ -114,14 +121,144 @@ def _paper_tables(same: Sequence[Comparison]) -> Iterator[tuple[Table, str]]:
         )
 
 
-def _row(name: str, each: Compared, title: str) -> Row:
+def _paper_row(name: str, each: Compared, title: str) -> Row:
     unit = each.difference.unit
     numbers = [Number(replace(value, interval=None), unit=False) for value in (each.first, each.second)]
     return (
         title if unit == SHARE or not title else f"{title} ({unit})",
         name,
-        " / ".join(dict.fromkeys(f"{value.n:,}" for value in (each.first, each.second))),
+        each.sizes,
         *numbers,
         Number(each.difference, signed=True, unit=False),
         p_value(each.difference.p_value),
+    )
+
+
+def compare_tables(comparison: Comparison) -> list[Table]:
+    """The metrics' differences, a table for each protocol."""
+    heads = columns(*_HEADS, folds=_HEADS[:1], spare=("detectable",))
+    grouped = groupby(comparison.metrics, key=lambda each: each.protocol)
+    return [Table(f"Under {name}", heads, tuple(map(_row, found)), name=name) for name, found in grouped]
+
+
+def headings(comparison: Comparison) -> Iterator[str]:
+    """The two runs, the reasons against comparing them, and notes."""
+    for letter, run in (("A", comparison.first), ("B", comparison.second)):
+        yield f"{letter}: {run.model}, {run.benchmark}, {run.mode} ({run.size})"
+    for line in dict.fromkeys(run.edition_line for run in (comparison.first, comparison.second) if run.edition_line):
+        yield f"labels: {line}"
+    if comparison.first.scaffold == comparison.second.scaffold:
+        yield f"scaffold: {comparison.first.scaffold}"
+    else:
+        yield f"scaffold: {comparison.first.scaffold} (A), {comparison.second.scaffold} (B)"
+    first, second = comparison.setups
+    yield from [f"set-up: {first}"] if first == second else [f"set-up of A: {first}", f"set-up of B: {second}"]
+    yield from (f"Warning: unlike runs, compared anyway: {line}" for line in comparison.unlike)
+    yield from (f"note: {line}" for line in comparison.notes)
+
+
+def footnotes(comparison: Comparison) -> list[str]:
+    """The lines below the tables: the steps that flipped, and how to read the columns."""
+    return [*_flipped(comparison), *_reading(comparison)]
+
+
+def _flipped(comparison: Comparison) -> Iterator[str]:
+    unit, right = comparison.first.unit, _RIGHT[comparison.first.unit]
+    for name, found in comparison.exact.items():
+        discordant = found.only_first + found.only_second
+        n = found.both + found.neither + discordant
+        yield (
+            f"{name}: of {n:,} {unit}s both runs answered, {found.only_first:,} {right} in A alone, {found.only_second:,} "
+            f"in B alone, {found.both:,} in both and {found.neither:,} in neither; McNemar's test ({found.method}), which "
+            f"takes {unit}s for independent: {p_words(found.p_value)}"
+        )
+
+
+def _reading(comparison: Comparison) -> Iterator[str]:
+    if not comparison.exact:
+        yield (
+            "A and B are compared episode by episode, each episode with its mean over repeats; McNemar's test is of single runs"
+        )
+    if any(each.shared for each in comparison.metrics):
+        yield (
+            "(shared): over the steps that both runs answered, metrics of episodes over those that both did; a difference of "
+            "all steps would count missing answers"
+        )
+    yield (
+        f"interval and p: over whole episodes, the same for both runs; * p < 0.05, {_adjusted(comparison)}; differences of "
+        "shares are in percentage points"
+    )
+    yield "detectable: the smallest true difference that these steps can detect (power 80 %, level 0.05)"
+
+
+def shown_parts(found: Sequence[Comparison]) -> Iterator[tuple[list[str], list[Table], list[str]]]:
+    """What is above, in and below the tables of each: a line of several only above the first, or only below the last.
+
+    What is said of A, or of B, is of several if these are the same runs.
+    """
+    said: set[tuple[str, ...]] = set()
+    reading = [list(_reading(each)) for each in found]
+    for place, each in enumerate(found):
+        runs = dict(zip("AB", map(str, each.directories), strict=True))
+        above = []
+        for line in headings(each):
+            of = re.findall(r"\b[AB]\b", line) or "AB" * line.startswith(("note:", "Warning:"))
+            about = (line, *(runs[letter] for letter in of))
+            above += [line] * (line.startswith(("A: ", "B: ")) or about not in said)
+            said.add(about)
+        later = {line for lines in reading[place + 1 :] for line in lines}
+        yield above, compare_tables(each), [*_flipped(each), *(line for line in reading[place] if line not in later)]
+
+
+def _adjusted(comparison: Comparison) -> str:
+    """What p is adjusted for, in words."""
+    if comparison.holm == 1:
+        return "not adjusted for the number of metrics"
+    return (
+        f"with Holm's correction for {comparison.holm} comparisons with {comparison.labels[0]}, not for the number of metrics"
+    )
+
+
+def compare_json(comparison: Comparison) -> dict[str, Any]:
+    """The whole comparison; fractions in [0, 1]."""
+    runs: dict[str, Any] = {}
+    sides = zip("AB", (comparison.first, comparison.second), comparison.setups, comparison.directories, strict=True)
+    for letter, run, setup, directory in sides:
+        size = {"steps": len(run), "episodes": len(run.episodes)}
+        about = {"edition": run.edition, "scaffold": run.scaffold, "setup": setup, "directory": directory}
+        runs[letter] = {"model": run.model, "benchmark": run.benchmark, "mode": run.mode, **size, **about}
+    return {
+        "runs": runs,
+        "holm": comparison.holm,
+        "unlike": comparison.unlike,
+        "notes": comparison.notes,
+        "metrics": [{name: getattr(each, field) for name, field in _JSON.items()} for each in comparison.metrics],
+        "exact_match": comparison.exact,
+    }
+
+
+def p_value(p: float | None) -> str:
+    """A p-value with three digits."""
+    if p is None:
+        return NOTHING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def p_words(p: float) -> str:
+    """``p = 0.012`` or ``p < 0.001``."""
+    return f"p {'' if p < 0.001 else '= '}{p_value(p)}"
+
+
+def _row(each: Compared) -> Row:
+    found = each.difference
+    star = " *" if found.p_value is not None and found.p_value < SIGNIFICANT else ""
+    values = zip("AB", (each.first, each.second), strict=True)
+    marks = [f"{letter}: {value.missing:,} missing" for letter, value in values if value.missing]
+    return (
+        each.title + (f" ({', '.join(marks)})" if marks else ""),
+        each.sizes,
+        *(Number(replace(value, interval=None, missing=0)) for value in (each.first, each.second)),
+        Number(found, signed=True, unit=found.unit != SHARE),
+        p_value(found.p_value) + star,
+        Number(Measured(each.smallest, unit=found.unit), unit=found.unit != SHARE),
     )

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from guieval.data.files import read_text
 from guieval.data.shipped import config_folder
+from guieval.data.user_files import read_values
 from guieval.data.yaml_text import AliasError, read_yaml
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.secrets import looks_secret
@@ -83,12 +83,7 @@ def update(values: dict[str, Any], later: Mapping[str, Any]) -> None:
 
 def read_settings(file: Path, kind: str) -> dict[str, Any]:
     """The settings in a YAML file; :class:`UsageError` that calls it a ``kind`` file if it has none."""
-    try:
-        values = read_yaml(read_text(file))
-    except OSError as error:
-        raise UsageError(f"the {kind} file {str(file)!r} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"the {kind} file {str(file)!r} is not YAML: {error}") from None
+    values = read_values(file, f"the {kind} file")
     if not isinstance(values, dict):
         raise UsageError(f"the {kind} file {str(file)!r} must hold `name: value` lines")
     return values

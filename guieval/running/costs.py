@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from guieval.data.files import read_text
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, first_problem
 from guieval.steps import Patch, Sample, StepRecord, Usage
@@ -112,15 +111,10 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
 
     Raises :class:`UsageError` that names the wrong entry and field.
     """
-    from guieval.data.yaml_text import read_yaml
+    from guieval.data.user_files import read_values
 
     path = file or config_folder() / "prices.yaml"
-    try:
-        entries = read_yaml(read_text(path), texts=True)  # keeps the spelling of dates
-    except OSError as error:
-        raise UsageError(f"the price file {str(path)!r} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"the price file {str(path)!r} is not YAML: {error}") from None
+    entries = read_values(path, "the price file", texts=True)  # keeps the spelling of dates
     if not isinstance(entries, list):
         raise UsageError(
             f"the price file {str(path)!r} must hold a list of prices, like configs/prices.yaml (docs/campaigns.md)"
@@ -147,9 +141,13 @@ def find_price(prices: Iterable[Price], names: Sequence[str]) -> Price | None:
 
 
 def amount(value: float, currency: str) -> str:
-    """An amount as text, with two decimals, or more for small amounts."""
-    digits = 2 if value >= 1 or not value else 4 if value >= 0.01 else 6
-    return f"{value:,.{digits}f} {currency}"
+    """An amount as text."""
+    return f"{value:,.{digits(value)}f} {currency}"
+
+
+def digits(value: float) -> int:
+    """The decimals of an amount of money: two, or more for small ones."""
+    return 2 if value >= 1 or not value else 4 if value >= 0.01 else 6
 
 
 class RunCost(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
-from guieval.journal import RunFolder, journal_file
+from guieval.journal import RunFolder
 from guieval.models import ABCModel, Engine, ModelConfig
 from guieval.registry import default_data_folder, model_config
 from guieval.running.config import refuse_the_key
@@ -139,9 +139,8 @@ def _replay(config: RunConfig, slots: int | None) -> Answering:
 
     if config.server.replay is None:
         raise UsageError("engine 'replay' needs --replay RUN, the directory of the run that answers")
-    _ = RunFolder(Path(config.server.replay)).manifest
     # a step without an answer does not mean that all others have none, so the run never gives up
-    return Answering(ReplayEngine(journal_file(Path(config.server.replay))), slots or 64, give_up_after=None)
+    return Answering(ReplayEngine(RunFolder(Path(config.server.replay)).steps), slots or 64, give_up_after=None)
 
 
 def _in_process(config: RunConfig, slots: int | None) -> Answering:
@@ -156,7 +155,13 @@ def _in_process(config: RunConfig, slots: int | None) -> Answering:
     if model.engine == "local":
         raise UsageError(f"model {config.model.name!r} answers by itself: leave out --engine {config.server.engine}")
     folder = config_folder() / "chat_templates"
-    checkpoint = Checkpoint(model, path=_weights(config, model.folder), arguments=config.server.vllm, chat_templates=folder)
+    checkpoint = Checkpoint(
+        model,
+        path=_weights(config, model.folder),
+        arguments=config.server.vllm,
+        chat_templates=folder,
+        attention=config.server.attention,
+    )
     if config.server.engine == "transformers":
         from guieval.engines.in_process.transformers import transformers_engine
 

@@ -1,4 +1,4 @@
-"""Reads the on-policy artifacts of a mixed history (:mod:`guieval.history.mixing`) from finished runs."""
+"""Reads what a mixed history needs (:mod:`guieval.history.mixing`): artifacts from finished runs, diversities from a file."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
+from pydantic import BaseModel, Field
+
 from guieval.actions import Action, Unsupported
-from guieval.errors import UsageError
+from guieval.data.files import read_text
+from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.history.mixing import Artifact, Artifacts, Pick, drawn
+from guieval.history.mixing import Artifact, Artifacts, Diversities, Pick, drawn
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import rounds_of
-from guieval.steps import Sample, StepKey, StepRecord
+from guieval.steps import Sample, StepKey, StepRecord, validated
 
 
 def read_artifacts(directory: Path, evaluator: ActionEvaluator, *, pick: Pick = "first", seed: int = 0) -> Artifacts:
@@ -43,6 +46,48 @@ def read_artifacts(directory: Path, evaluator: ActionEvaluator, *, pick: Pick = 
     steps = {key: artifact for key, (_, artifact) in found.items()}
     ((model, benchmark),) = names
     return Artifacts(directory, model, benchmark, steps, _fingerprint(steps))
+
+
+class _Decisions(BaseModel, frozen=True):
+    """A line of the file of ``guieval study decisions --steps``, as far as it is read here."""
+
+    model: str
+    benchmark: str
+    subset: str
+    episode_id: str
+    step_index: int
+    diversity: float | None = Field(ge=0, allow_inf_nan=False)
+
+
+def read_diversities(file: Path, model: str, benchmark: str) -> Diversities:
+    """The diversities of a benchmark's steps in a JSONL file of ``guieval study decisions --steps``.
+
+    A step without a decision has none. Raises :class:`UsageError` for a file that cannot be read, of another model, or without
+    a step of the benchmark; :class:`DataError`, naming the line, for a line that does not fit or repeats a step.
+    """
+    try:
+        lines = read_text(file).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise UsageError(f"the decisions {str(file)!r} cannot be read: {why}") from None
+    steps: dict[StepKey, float | None] = {}
+    others: set[str] = set()
+    for number, text in enumerate(lines, 1):
+        line: _Decisions = validated(_Decisions, text, file=file, line=number)
+        if line.model != model:
+            raise UsageError(f"the decisions of {str(file)!r} are of model {line.model!r}, not of {model!r}")
+        key = StepKey(line.benchmark, line.subset, line.episode_id, line.step_index)
+        if key.benchmark != benchmark:
+            others.add(key.benchmark)
+        elif key in steps:
+            raise DataError(f"{file}, line {number}: has the step {key} again; write the decisions of one run")
+        else:
+            steps[key] = line.diversity
+    if not steps:
+        instead = f" (it has steps of {', '.join(sorted(others))})" if others else ""
+        raise UsageError(f"{str(file)!r} has no decisions of benchmark {benchmark!r}{instead}")
+    known = {key: diversity for key, diversity in sorted(steps.items()) if diversity is not None}
+    return Diversities(file, known, sha256(repr([*known.items()]).encode("utf-8", "surrogatepass")).hexdigest()[:16])
 
 
 def _of_run(

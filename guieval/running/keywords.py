@@ -35,6 +35,8 @@ class RunSettings(TypedDict, total=False):
     mix: _Values
     mix_artifacts: _File | None
     artifacts: _File | None
+    mix_decisions: _File | None
+    decisions: _File | None
     protocol: str | None
     split: str | None
     subset: _OneOrMore

@@ -23,13 +23,13 @@ from guieval.running.engine_choice import asks_a_model, auxiliary_engine, choose
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.kinds import RunKind, kind_of
 from guieval.running.resolved import GivenParts, ResolvedRun, ScreenshotCheck, blaming, shows_screenshots
-from guieval.settings import RunConfig
+from guieval.settings import History, RunConfig
 from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.steps import EpisodeKey
 
 if TYPE_CHECKING:
     from guieval.engines.vllm.server import VLLMServer
-    from guieval.history.mixing import Mixture
+    from guieval.history.mixing import Diversities, Mix, Mixture
 
 
 def resolve(
@@ -210,15 +210,20 @@ def _mixture(
     from guieval.running.history_artifacts import read_artifacts
 
     if not config.history.mix:
-        if config.history.mix_artifacts is not None:
-            raise UsageError("mix_artifacts is for mixed histories, and there are none: add --set mix.start=P, say")
+        for name in ("mix_artifacts", "mix_decisions"):
+            if getattr(config.history, name) is not None:
+                raise UsageError(f"{name} is for mixed histories, and there are none: add --set mix.start=P, say")
         return None
     mix = read_mix(config.history.mix)
     if config.history.mix_artifacts is None:
         raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
     known = like.mixture if like is not None and _unmixed(like.config) == _unmixed(config) else None
+    if like is not None and known is not None and like.config.history.mix_decisions == config.history.mix_decisions:
+        diversities = known.diversities
+    else:
+        diversities = _diversities(config.history, mix, model, benchmark)
     if known is not None and (known.mix.pick, known.mix.seed) == (mix.pick, mix.seed):
-        return Mixture(mix, known.artifacts)
+        return Mixture(mix, known.artifacts, diversities)
     artifacts = read_artifacts(Path(config.history.mix_artifacts), evaluator, pick=mix.pick, seed=mix.seed)
     for what, theirs, ours in (
         ("model", artifacts.model, model.config.name),
@@ -226,8 +231,31 @@ def _mixture(
     ):
         if theirs != ours:
             raise UsageError(f"the answers of {config.history.mix_artifacts!r} are of {what} {theirs!r}, not of {ours!r}")
-    return Mixture(mix, artifacts)
+    return Mixture(mix, artifacts, diversities)
+
+
+def _diversities(history: History, mix: Mix, model: ABCModel, benchmark: Listing[Any]) -> Diversities | None:
+    """Those of an adaptive mix, some of which are above its threshold; other mixes take none."""
+    from guieval.running.history_artifacts import read_diversities
+
+    if mix.near is None:
+        if history.mix_decisions is not None:
+            raise UsageError("mix_decisions says where decisions are diverse: add the probability near them, --set mix.near=P")
+        return None
+    if history.mix_decisions is None:
+        raise UsageError(
+            "mix.near needs to know where decisions are diverse: add --set mix_decisions=FILE, "
+            "which `guieval study decisions RUN --steps FILE.jsonl` writes"
+        )
+    found = read_diversities(Path(history.mix_decisions), model.config.name, benchmark.name)
+    if not found.diverse(mix.threshold):
+        most = max(found.steps.values(), default=0.0)
+        raise UsageError(
+            f"no step of {history.mix_decisions!r} has a diversity above {mix.threshold:g} nats, the highest is {most:.3g}: "
+            "mix.near would change nothing; give a lower mix.above"
+        )
+    return found
 
 
 def _unmixed(config: RunConfig) -> RunConfig:
-    return config.having(mix={})
+    return config.having(mix={}, mix_decisions=None)

@@ -45,6 +45,7 @@ _SERVING_ONLY = frozenset(
 Engine: TypeAlias = Literal[
     "auto", "openai", "openai-responses", "anthropic", "gemini", "local", "replay", "vllm", "vllm-inprocess", "transformers"
 ]
+Attention: TypeAlias = Literal["auto", "sdpa", "flash_attention_2", "flash_attention_3", "eager"]
 
 
 class Group(BaseModel):
@@ -107,7 +108,8 @@ class Data(Group):
 class History(Group):
     """What a step sees of the past: the mode, patches of mismatches, mixed histories and given thoughts.
 
-    What the run named by ``fixed_thoughts`` and the artifacts named by ``mix_artifacts`` hold is compared by its fingerprint.
+    What the run named by ``fixed_thoughts`` and the files named by ``mix_artifacts`` and ``mix_decisions`` hold is compared by
+    its fingerprint.
     """
 
     mode: Text = setting("offline", "mode of evaluation: offline, soeval, sop or online", FLAG, PUBLIC)
@@ -125,10 +127,11 @@ class History(Group):
         "PATCH_API_KEY", "environment variable with their key; never stored", RUNTIME, OUTWARD
     )
     fixed_thoughts: File | None = setting(None, "earlier run whose recorded thoughts the model is given", RUNTIME, FLAG)
-    mix: Values = setting(
-        {}, "a mixed history (mode offline): start, end, shape, mean, kappa, over, seed, repeat, pick (docs/studies/mixing.md)"
-    )
+    mix: Values = setting({}, "a mixed history (mode offline): start, end, mean, near and others (docs/studies/mixing.md)")
     mix_artifacts: File | None = setting(None, "run or rollout whose exact responses are in a mixed history", RUNTIME)
+    mix_decisions: File | None = setting(
+        None, "decisions of an adaptive mix (.jsonl, `guieval study decisions --steps`)", RUNTIME
+    )
 
 
 class Sampling(Group):
@@ -163,6 +166,9 @@ class Server(Group):
         OUTWARD,
     )
     vllm: PlainValues = setting({}, "arguments of vLLM's server over the checkpoint's (engine: vllm)", OUTWARD)
+    attention: Attention = setting(
+        "auto", "attention of engine transformers; auto: the best that is installed", RUNTIME, PUBLIC
+    )
     reuse_server: bool = setting(False, "use a vLLM server left running, and leave it running (engine: vllm)", RUNTIME, FLAG)
     replay: File | None = setting(None, "earlier run whose journal answers (engine: replay)", FLAG)
     concurrency: Concurrency = setting(
@@ -317,6 +323,7 @@ SETTINGS = {name: GROUPS[group].model_fields[field] for name, (group, field) in 
 BY_OPTION = {
     **{name.removesuffix("s") if isinstance(field.default, tuple) else name: name for name, field in SETTINGS.items()},
     "artifacts": "mix_artifacts",
+    "decisions": "mix_decisions",
 }
 """The own names of the settings by their options: a list is given by its singular, which may be repeated."""
 

@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from guieval.data.files import read_bytes, read_text
+from guieval.data.files import read_bytes
 from guieval.data.screenshots import read_screenshot
 from guieval.data.shipped import config_folder
-from guieval.data.yaml_text import read_yaml
+from guieval.data.user_files import read_record
 from guieval.engines.concurrency import AdaptiveConcurrency, Slots, as_they_end
-from guieval.errors import FatalEngineError, GuievalError, UsageError, first_problem, nearest
+from guieval.errors import FatalEngineError, GuievalError, UsageError, nearest
 from guieval.metrics.measured import Measured, share_of
 from guieval.models import Engine, ImageRef, Request
 from guieval.models.messages import chat
@@ -83,15 +83,7 @@ def load_judge(name: str) -> Judge:
     if not name.endswith(".yaml") and name not in known:
         raise UsageError(f"unknown judge {name!r}{nearest(name, known)}; expected {', '.join(known)}, or a .yaml file")
     file = Path(name) if name.endswith(".yaml") else config_folder() / FOLDER / f"{name}.yaml"
-    try:
-        return Judge.model_validate(read_yaml(read_text(file)))
-    except OSError as error:
-        raise UsageError(f"the judge {str(file)!r} cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        problem = first_problem(error, Judge)
-        raise UsageError(f"the judge {str(file)!r} is not valid, field {problem.field}: {problem.message}") from None
-    except ValueError as error:
-        raise UsageError(f"the judge {str(file)!r} is not a YAML file: {error}") from None
+    return read_record(file, Judge, "the judge", yaml=True)
 
 
 class Case(NamedTuple):

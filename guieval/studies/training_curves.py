@@ -20,6 +20,7 @@ from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.metrics import Measured
 from guieval.metrics.intervals import Interval
+from guieval.reports.plots.drawn import check_labels
 
 SETTINGS, LOG, EVALUATIONS, MOST_POINTS = "training.yaml", "log.jsonl", "evaluations.jsonl", 40
 _OF_A_SEED = ("seed", "out", "data", "report_to", "notes")
@@ -87,8 +88,7 @@ def training_curves(folders: Sequence[Path], labels: Sequence[str] | None = None
     Raises :class:`UsageError` for a folder without a training, one whose log has no metric, and a wrong number of labels.
     """
     trainings = [_read(folder) for folder in folders]
-    if labels is not None and len(labels) != len(trainings):
-        raise UsageError(f"there are {len(trainings)} trainings and {len(labels)} --label; give one for each, in order")
+    check_labels(labels, len(trainings), "trainings")
     groups: dict[str, list[_Training]] = {}
     for place, training in enumerate(trainings):
         key = json.dumps(_alike(training.settings), sort_keys=True, default=str) if labels is None else labels[place]

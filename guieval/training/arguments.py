@@ -75,6 +75,7 @@ def trainer_values(config: TrainingConfig, template: Mapping[str, Any], *, on_gp
         "fp16": on_gpu and config.dtype == "float16",
         "gradient_checkpointing": on_gpu,
         "dataloader_pin_memory": on_gpu,
+        "save_total_limit": 2,  # of a 7B with ZeRO-3 a checkpoint has 133 GB
         "logging_steps": 1,
         "disable_tqdm": True,
     }

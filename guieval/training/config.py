@@ -23,7 +23,7 @@ from guieval.rewards.overlong import Overlong
 from guieval.rewards.response import ResponseScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
-from guieval.settings import Group
+from guieval.settings import Attention, Group
 from guieval.settings.sampling import GREEDY, UNKNOWN_SAMPLING, check_sampling
 from guieval.steps import Outcome
 
@@ -275,6 +275,7 @@ class TrainingConfig(AdapterSettings, DataSettings):
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
         "float32", description="of the weights in memory; all-weight training at small rates needs float32"
     )
+    attention: Attention = Field("auto", description="implementation of the attention; auto: the best that is installed")
     bench: str | None = Field(None, min_length=1, description="benchmark name (`guieval benchmarks`)")
     sources: tuple[Source, ...] = Field((), description="several benchmarks in place of bench and its settings")
     seed: int = Field(0, ge=0, description="seed of samples of episodes and of the training")

@@ -1,21 +1,30 @@
 """The memory that one process of a training needs, computed from the shape of the model. Needs no torch.
 
 Weights, gradients and optimiser states are exact for the three ways of distributing them. Activations are the tensors that
-PyTorch saves for the backward pass of a Qwen-VL layer with fused attention; what libraries allocate besides, such as CUDA's
-own memory and fragments, is an allowance.
+PyTorch saves for the backward pass of a Qwen-VL layer with fused attention. CUDA's context and what the allocator cannot use
+again are shares that were measured on one H100 (docs/gpu.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
+
+from guieval.training.speed import KEPT_BYTES
 
 Sharding: TypeAlias = Literal["ddp", "zero3", "fsdp2"]
+Phase: TypeAlias = Literal["training", "generation", "evaluation"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
 GIB = 1 << 30
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-ALLOWANCE = 2 * GIB
-"""CUDA's context, communication, workspaces and fragments."""
+CONTEXT = 1.4 * GIB
+"""CUDA's context with the kernels and workspaces of torch, as measured on an H100."""
+FRAGMENTS = {False: 0.35, True: 0.05}
+"""Share of what comes and goes that the allocator cannot use again, by whether its segments can be expanded.
+
+The first is fitted to the two trainings that were measured on an H100; the second is an estimate until one is measured.
+"""
 LIVE, BUCKET = 10**9, 5 * 10**8
 """DeepSpeed's stage3_max_live_parameters and reduce_bucket_size, in elements."""
 TILE = (4096, 32768)
@@ -88,8 +97,9 @@ class Rows:
 class Method:
     """How a model is trained: types of values, copies of the model, and what generates responses.
 
-    ``generated`` prompts are answered at once by the trained model itself (0: none, or vLLM does it). ``vllm`` is the share of
-    the GPU that a colocated vLLM takes, and ``sleeps`` says whether it frees that share while the model is trained.
+    ``generated`` prompts are answered at once by the trained model itself (0: none, or vLLM does it), and ``evaluated`` ones in
+    an evaluation inside the training. ``vllm`` is the share of the GPU that a colocated vLLM takes, and ``sleeps`` says whether
+    it frees that share while the model is trained. ``expandable`` is PYTORCH_CUDA_ALLOC_CONF's setting of segments.
     """
 
     dtype: str
@@ -97,8 +107,10 @@ class Method:
     checkpointing: bool
     reference: bool
     generated: int = 0
+    evaluated: int = 0
     vllm: float = 0.0
     sleeps: bool = False
+    expandable: bool = True
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,7 @@ class MemoryPart:
 
     name: str
     bytes: float
-    when: Literal["always", "training", "generation"]
+    when: Literal["always"] | Phase
     exact: bool
 
 
@@ -121,16 +133,42 @@ def items(
     found = [*_states(size, method, sharding, shared, processes > 1)]
     found += _gathered(size, method, sharding, compute)
     found += _activations(size, method, rows, compute, residual=stored if sharding == "ddp" else compute)
-    if method.generated:
-        cache = method.generated * rows.tokens * size.cached * compute
-        found.append(MemoryPart("key-value cache of the responses", cache, "generation", exact=False))
-        if sharding == "zero3":
-            found.append(MemoryPart("all weights, gathered to generate", size.parameters * compute, "generation", exact=False))
+    found += _answering("generation", method.generated, size, rows, sharding, compute)
+    found += _answering("evaluation", method.evaluated, size, rows, sharding, compute)
     if method.vllm and gpu is not None:
         when: Literal["always", "generation"] = "generation" if method.sleeps else "always"
         found.append(MemoryPart(f"vLLM ({method.vllm:.0%} of the GPU)", method.vllm * gpu, when, exact=True))
-    found.append(MemoryPart("allowance for CUDA and fragments", ALLOWANCE, "always", exact=False))
+    if once(size, sharding):
+        found.append(MemoryPart("outputs of the frozen vision tower", KEPT_BYTES, "always", exact=False))
+    found.append(MemoryPart("CUDA's context", CONTEXT, "always", exact=False))
+    passing = sum(item.bytes for item in found if item.when != "always" and not item.name.startswith("vLLM"))
+    found.append(MemoryPart("fragments", FRAGMENTS[method.expandable] * passing, "always", exact=False))
     return [item for item in found if item.bytes]
+
+
+def once(size: ModelSize, sharding: Sharding) -> bool:
+    """Whether the vision tower runs once a picture (:func:`guieval.training.speed.frozen_vision`)."""
+    return not size.vision_trained and sharding == "ddp"
+
+
+def _answering(
+    when: Literal["generation", "evaluation"], prompts: int, size: ModelSize, rows: Rows, sharding: Sharding, compute: int
+) -> Iterator[MemoryPart]:
+    """What it takes the model in training to answer ``prompts`` at once: the cache, and the largest layer of their prefill.
+
+    A frozen tower that is not sharded computes one picture at a time.
+    """
+    if not prompts:
+        return
+    what = "replies" if when == "generation" else "evaluated steps"
+    tokens = prompts * rows.tokens
+    yield MemoryPart(f"key-value cache of the {what}", tokens * size.cached * compute, when, exact=False)
+    text = tokens * (2 * size.text.intermediate + 4 * size.text.hidden + size.text.queries + 2 * size.text.keys) * compute
+    patches = (1 if once(size, sharding) else prompts) * rows.image * size.patches
+    tower = patches * ((2 * size.vision.intermediate + 8 * size.vision.hidden) * compute + 4 * size.patch)
+    yield MemoryPart(f"the largest layer of the {what}' prompts", max(text, tower), when, exact=False)
+    if sharding == "zero3":
+        yield MemoryPart(f"all weights, gathered for the {what}", size.parameters * compute, when, exact=False)
 
 
 def _states(size: ModelSize, method: Method, sharding: Sharding, shared: int, several: bool) -> Iterator[MemoryPart]:
@@ -149,7 +187,9 @@ def _states(size: ModelSize, method: Method, sharding: Sharding, shared: int, se
             kept = 4 if method.mixed else stored
             weights, gradients, states = frozen * stored + size.trained * kept, kept, 2 * kept
     yield MemoryPart("weights", weights / shared, "always", exact=True)
-    yield MemoryPart("gradients", size.trained * gradients / shared, "training", exact=True)
+    # DeepSpeed keeps its partition of them between the steps
+    when: Literal["always", "training"] = "always" if sharding == "zero3" else "training"
+    yield MemoryPart("gradients", size.trained * gradients / shared, when, exact=True)
     yield MemoryPart("optimiser (two AdamW states)", size.trained * states / shared, "always", exact=True)
     if method.reference and not size.adapters:
         yield MemoryPart("reference model", size.parameters * reference / shared, "always", exact=True)
@@ -188,7 +228,7 @@ def _activations(size: ModelSize, method: Method, rows: Rows, compute: int, resi
     yield MemoryPart("pixels", patches * size.patch * 4, "training", exact=False)
 
 
-def peak(parts: list[MemoryPart], when: Literal["training", "generation"]) -> float:
+def peak(parts: list[MemoryPart], when: Phase) -> float:
     """Bytes that are in memory at the same time in one phase."""
     return sum(item.bytes for item in parts if item.when in ("always", when))
 
@@ -196,4 +236,20 @@ def peak(parts: list[MemoryPart], when: Literal["training", "generation"]) -> fl
 def counted(parts: list[MemoryPart]) -> float:
     """The largest sum over a phase of what is counted and not estimated: less than this cannot suffice."""
     exact = [item for item in parts if item.exact]
-    return max(peak(exact, "training"), peak(exact, "generation"))
+    return max(peak(exact, phase) for phase in PHASES)
+
+
+def checkpoint_bytes(size: ModelSize, method: Method, sharding: Sharding) -> float:
+    """What one checkpoint takes on the disk: weights and both states of AdamW, by all processes together.
+
+    DeepSpeed writes its weights in 16 bits twice (its own parts, and the whole model) and its float32 copies of trained ones.
+    """
+    stored = BYTES[method.dtype]
+    if size.adapters:
+        return 12.0 * size.adapters
+    match sharding:
+        case "zero3":
+            return 2.0 * (2 if method.mixed else stored) * size.parameters + 12.0 * size.trained
+        case "fsdp2":
+            stored = 4 if method.mixed else stored
+    return float(stored * (size.parameters + 2 * size.trained))

@@ -14,15 +14,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guieval.data.files import read_text
-from guieval.data.yaml_text import read_yaml
+from guieval.data.user_files import read_values
 from guieval.errors import UsageError
 from guieval.models import ABCModel, ModelInput
 from guieval.training.arguments import trainer_kind, trainer_values
 from guieval.training.building import TrainerParts
 from guieval.training.config import OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
 from guieval.training.data.examples import Example
-from guieval.training.memory import GIB, MemoryPart, Method, ModelSize, Rows, Sharding, counted, items, peak
+from guieval.training.memory import (
+    BYTES,
+    GIB,
+    PHASES,
+    MemoryPart,
+    Method,
+    ModelSize,
+    Phase,
+    Rows,
+    Sharding,
+    checkpoint_bytes,
+    counted,
+    items,
+    peak,
+)
 from guieval.training.model_size import model_size
 from guieval.training.weights import checkpoint_of
 
@@ -71,8 +84,21 @@ class VLLM:
 
 
 @dataclass(frozen=True)
+class Disk:
+    """Bytes of a checkpoint, the number of them that are on the disk at the same time, and the bytes of the final weights."""
+
+    checkpoint: float
+    kept: int
+    final: float
+
+    @property
+    def total(self) -> float:
+        return self.checkpoint * self.kept + self.final
+
+
+@dataclass(frozen=True)
 class Plan:
-    """A training's batches, and the memory of each process."""
+    """A training's batches, the memory of each process, and the disk of all."""
 
     config: TrainingConfig
     launch: Launch
@@ -81,16 +107,13 @@ class Plan:
     parts: list[MemoryPart]
     batch: BatchSizes
     vllm: VLLM | None
+    disk: Disk
 
     @property
-    def training(self) -> float:
-        """Bytes in a forward and backward pass."""
-        return peak(self.parts, "training")
-
-    @property
-    def generation(self) -> float:
-        """Bytes while responses are generated."""
-        return peak(self.parts, "generation")
+    def peaks(self) -> dict[Phase, float]:
+        """Bytes of each process in the phases that this training has."""
+        phases = [each for each in PHASES if each == "training" or any(part.when == each for part in self.parts)]
+        return {phase: peak(self.parts, phase) for phase in phases}
 
     def problem(self, *, certain: bool = False) -> str | None:
         """Why the training does not fit, in one sentence: by all parts, or (``certain``) by those that are counted."""
@@ -103,12 +126,14 @@ class Plan:
                 f"{gibibytes(self.vllm.share * gpu)} GiB, and its weights and one sequence need {gibibytes(self.vllm.needed)}: "
                 "raise it, or set trainer.vllm_tensor_parallel_size"
             )
-        needed = counted(self.parts) if certain else max(self.training, self.generation)
+        needed = counted(self.parts) if certain else max(self.peaks.values())
         if needed <= gpu:
             return None
         cures = ["more processes"] if launch.sharding != "ddp" else ["an accelerate configuration that shards (zero3, fsdp2)"]
         cures += [] if self.size.adapters else ["lora"]
-        cures += [] if self.vllm is None else ["a smaller trainer.vllm_gpu_memory_utilization, or trainer.vllm_mode=server"]
+        cures += [] if self.vllm is None else ["trainer.vllm_enable_sleep_mode=true", "trainer.vllm_mode=server"]
+        if self.peaks.get("evaluation", 0.0) == max(self.peaks.values()):
+            cures += ["evaluation.sidecar=true", "a smaller trainer.per_device_eval_batch_size"]
         return (
             f"model {self.config.model!r} with {launch.sharding} on {launch.processes} processes needs "
             f"{'at least' if certain else 'about'} {gibibytes(needed)} GiB in each, and a GPU has {gibibytes(gpu)}: use "
@@ -141,7 +166,8 @@ def make_plan(parts: TrainerParts, launch: Launch) -> Plan:
     method = _method(config, given, rows)
     memory = items(size, method, rows, sharding=launch.sharding, processes=launch.processes, gpu=launch.gpu)
     batch = _batch(config, given, launch.processes, _epoch(parts, count))
-    return Plan(config, launch, size, rows, memory, batch, _vllm(given, size, rows) if method.vllm else None)
+    vllm = _vllm(given, size, rows) if method.vllm else None
+    return Plan(config, launch, size, rows, memory, batch, vllm, _disk(given, size, method, launch, batch.total))
 
 
 def total_steps(parts: TrainerParts, processes: int) -> int | None:
@@ -151,6 +177,16 @@ def total_steps(parts: TrainerParts, processes: int) -> int | None:
     return _batch(parts.config, lambda name: values.get(name, getattr(kind, name)), processes, _epoch(parts, count)).total
 
 
+def _disk(given: Callable[[str], Any], size: ModelSize, method: Method, launch: Launch, total: int | None) -> Disk:
+    """A new checkpoint is complete before the oldest is removed. Without a limit, and a known end, three are counted."""
+    most, every = given("save_total_limit"), max(1, int(given("save_steps")))
+    written = 0 if str(given("save_strategy")) == "no" else math.inf if total is None else math.ceil(total / every)
+    kept = min(written, math.inf if most is None else most + 1)
+    stored = 2 if launch.sharding == "zero3" and method.mixed else BYTES[method.dtype]
+    final = float(stored * size.parameters)
+    return Disk(checkpoint_bytes(size, method, launch.sharding), 3 if kept == math.inf else int(kept), final)
+
+
 def _vllm(given: Callable[[str], Any], size: ModelSize, rows: Rows) -> VLLM:
     parallel, longest = given("vllm_tensor_parallel_size"), given("vllm_max_model_length") or rows.tokens
     needed = 2 * (size.parameters + size.cached * longest) / parallel  # in bfloat16
@@ -158,7 +194,7 @@ def _vllm(given: Callable[[str], Any], size: ModelSize, rows: Rows) -> VLLM:
 
 
 def _method(config: TrainingConfig, given: Callable[[str], Any], rows: Rows) -> Method:
-    replies = not isinstance(config, SFTTraining)
+    replies, evaluation = not isinstance(config, SFTTraining), config.evaluation
     vllm = replies and given("use_vllm")
     colocated = vllm and given("vllm_mode") == "colocate"
     return Method(
@@ -167,6 +203,8 @@ def _method(config: TrainingConfig, given: Callable[[str], Any], rows: Rows) -> 
         checkpointing=bool(given("gradient_checkpointing")),
         reference=replies and given("beta") != 0,
         generated=max(AT_ONCE, rows.rows) if replies and not vllm else 0,
+        evaluated=given("per_device_eval_batch_size") if evaluation is not None and not evaluation.sidecar else 0,
+        expandable="expandable_segments:False" not in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""),
         vllm=given("vllm_gpu_memory_utilization") if colocated else 0.0,
         sleeps=colocated and given("vllm_enable_sleep_mode"),
     )
@@ -275,10 +313,7 @@ def read_launch(file: Path | None = None, processes: int | None = None, gpu: flo
         if sharding is None:
             raise UsageError(f"accelerate has started this training in a way that cannot be planned for: {PLANNED}")
         return Launch(processes or int(os.environ.get("WORLD_SIZE", "1")), sharding, gpu or gpu_memory())
-    try:
-        values = read_yaml(read_text(file))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"the accelerate configuration {str(file)!r} cannot be read: {error}") from None
+    values = read_values(file, "the accelerate configuration")
     if not isinstance(values, Mapping) or "distributed_type" not in values:
         raise UsageError(f"{str(file)!r} is not a configuration of accelerate: it has no distributed_type")
     sharding = _sharding(values)

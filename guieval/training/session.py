@@ -8,6 +8,7 @@ Its folder has ``training.yaml`` (the full configuration), ``checkpoints/`` (TRL
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -42,7 +43,7 @@ SETTINGS = "training.yaml"
 ADAPTER = "adapter"
 """Folder of a LoRA training's adapter alone."""
 LOG = "log.jsonl"
-_MAY_CHANGE = frozenset({"data", "out", "evaluation", "report_to", "trainer", "notes"})
+_MAY_CHANGE = frozenset({"attention", "data", "out", "evaluation", "report_to", "trainer", "notes"})
 """Settings that may change when a training is resumed: locations, length and speed."""
 
 
@@ -53,6 +54,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     missing, a setting is invalid, the folder already has a training, or, on resume, has none or another one.
     """
     require_extra()
+    os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")  # read at the first allocation on a GPU
     out = Path(config.out)
     step, checkpoint = last_checkpoint(out) if resume else (0, None)
     _check_folder(config, out, resume=resume)
@@ -83,12 +85,13 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     with ExitStack() as stack:
         if isinstance(config, OnlineTraining):
             stack.callback(parts.stage.close)
-        if trainer.args.use_cpu and hasattr(getattr(parts.weights.model, "model", None), "visual"):
-            from guieval.training.speed import fast_on_cpu, frozen_vision_once
+        if hasattr(getattr(parts.weights.model, "model", None), "visual"):
+            from guieval.training.speed import fast_on_cpu, frozen_vision
 
-            stack.enter_context(fast_on_cpu(parts.weights.model))
-            if trainer.accelerator.distributed_type not in ("FSDP", "DEEPSPEED"):
-                stack.enter_context(frozen_vision_once(parts.weights.model))
+            if trainer.args.use_cpu:
+                stack.enter_context(fast_on_cpu(parts.weights.model))
+            sharded = trainer.accelerator.distributed_type in ("FSDP", "DEEPSPEED")
+            stack.enter_context(frozen_vision(parts.weights.model, once=not sharded))
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     trainer.save_model(str(out / (FINAL if config.lora is None else ADAPTER)))
     if trainer.accelerator.is_main_process:

@@ -1,4 +1,4 @@
-"""Changes that make training on a CPU several times faster and do not affect the checkpoint."""
+"""Changes that make training several times faster and leave the checkpoint as it is: a frozen vision tower, layers on a CPU."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-KEPT_BYTES = 1 << 30
-"""Memory for the outputs of a frozen vision tower in each process."""
+KEPT_BYTES = 1 << 28
+"""Memory for the outputs of a frozen vision tower on each process's device: some ten screenshots of a 7B model."""
 
 
 def autocast() -> Any:
@@ -45,16 +45,18 @@ def fast_on_cpu(model: Any) -> Iterator[Watched]:
 
     def embed(pixels: Any) -> Any:
         weight = projection.weight
-        return functional.linear(pixels.float(), weight.reshape(weight.shape[0], -1), projection.bias)
+        return functional.linear(pixels.to(weight.dtype), weight.reshape(weight.shape[0], -1), projection.bias)
 
     def attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **others: Any) -> Any:
         if attention_mask is not None and attention_mask.is_floating_point():
             attention_mask = attention_mask.float()
+        given = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else query.dtype
         query, key, value = query.float(), key.float(), value.float()
         if watched.layer is not None and getattr(module, "layer_idx", None) == watched.layer:
             watched.queries, watched.keys = query, key
         with torch.autocast("cpu", enabled=False):
-            return sdpa_attention_forward(module, query, key, value, attention_mask, **others)
+            output, weights = sdpa_attention_forward(module, query, key, value, attention_mask, **others)
+        return output.to(given), weights
 
     watched = Watched()
     embedding = model.model.visual.patch_embed
@@ -72,11 +74,13 @@ def fast_on_cpu(model: Any) -> Iterator[Watched]:
 
 
 @contextmanager
-def frozen_vision_once(model: Any, kept_bytes: int = KEPT_BYTES) -> Iterator[None]:
-    """Compute each picture once, if no weight of the vision tower is trained.
+def frozen_vision(model: Any, *, once: bool = True, kept_bytes: int = KEPT_BYTES) -> Iterator[None]:
+    """Run the vision tower without gradients, and ``once`` for each picture, if no weight of it is trained.
 
-    The rollouts of a group and their passes share pictures. Each is computed alone, so that its output does not depend on
-    what else is in the batch. Not for sharded weights, whose processes must call the tower equally often.
+    Gradient checkpointing makes the output of every embedding require a gradient (transformers'
+    ``enable_input_require_grads``), the tower's too; without this, a frozen tower is recomputed and run backward for nothing.
+    The rollouts of a group, their references and passes share pictures. Each is computed alone, so that its output does not
+    depend on what else is in the batch. Not ``once`` for sharded weights, whose processes must call the tower equally often.
     """
     import torch
     from xxhash import xxh3_128_digest
@@ -85,19 +89,19 @@ def frozen_vision_once(model: Any, kept_bytes: int = KEPT_BYTES) -> Iterator[Non
     if any(weight.requires_grad for weight in tower.parameters()):
         yield
         return
-    compute = tower.forward
+    compute = torch.no_grad()(tower.forward)
     kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
     total = 0
 
-    def once(pixels: Any, grid_thw: Any, **named: Any) -> Any:
+    def remembered(pixels: Any, grid_thw: Any, **named: Any) -> Any:
         nonlocal total
         outputs = []
+        device = pixels.device.type
         for picture, grid in zip(pixels.split(grid_thw.prod(-1).tolist()), grid_thw, strict=True):
-            precision = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else picture.dtype
-            key = (xxh3_128_digest(picture.contiguous().view(torch.uint8).numpy()), *grid.tolist(), precision)
+            precision = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else picture.dtype
+            key = (xxh3_128_digest(picture.contiguous().view(torch.uint8).cpu().numpy()), *grid.tolist(), precision)
             if key not in kept:
-                with torch.no_grad():
-                    kept[key] = compute(picture, grid_thw=grid[None], **named)
+                kept[key] = compute(picture, grid_thw=grid[None], **named)
                 total += _bytes(kept[key])
             kept.move_to_end(key)
             outputs.append(kept[key])
@@ -105,7 +109,7 @@ def frozen_vision_once(model: Any, kept_bytes: int = KEPT_BYTES) -> Iterator[Non
             total -= _bytes(kept.popitem(last=False)[1])
         return type(outputs[0])(**{name: _joined([output[name] for output in outputs]) for name in outputs[0]})
 
-    tower.forward = once
+    tower.forward = remembered if once else compute
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ from guieval.journal import write_atomically
 from guieval.metrics import Measured
 from guieval.metrics.measured import SHARE
 from guieval.reports.campaign import board_of_campaign
-from guieval.reports.leaderboards.leaderboard import Board
+from guieval.reports.leaderboards.board import Board
 from guieval.reports.leaderboards.published_results import ResultColumn, ResultTable, get_results
 from guieval.reports.tables.table import Cell, Number, Row, Table, columns
 from guieval.running.campaign import Campaign, PlannedRun

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.shipped import config_folder
+from guieval.engines.in_process.attention import batch_windows, implementation
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.models import ABCModel
@@ -36,13 +37,21 @@ def load_weights(config: TrainingConfig, model: ABCModel) -> Weights:
     limits = checkpoint.arguments.get("mm_processor_kwargs") or {}
     try:
         processor = AutoProcessor.from_pretrained(checkpoint.path, **source, **limits)
-        weights = AutoModelForImageTextToText.from_pretrained(checkpoint.path, dtype=getattr(torch, config.dtype), **source)
+        weights = AutoModelForImageTextToText.from_pretrained(
+            checkpoint.path,
+            dtype=getattr(torch, config.dtype),
+            attn_implementation=implementation(
+                config.attention, half=torch.cuda.is_available()
+            ),  # autocast, if not the weights
+            **source,
+        )
     except (OSError, ValueError, KeyError, ImportError) as error:  # no such model, no network, an unknown architecture
         reason = " ".join(str(error).split())[:300]
         raise UsageError(f"the weights {checkpoint.path!r} cannot be loaded: {reason}") from error
     if checkpoint.chat_template is not None:
         processor.chat_template = checkpoint.chat_template
     processor.tokenizer.padding_side = "left"
+    batch_windows(weights)
     if config.freeze is not None:
         freeze(weights, config.freeze)
     return Weights(weights, processor, checkpoint)

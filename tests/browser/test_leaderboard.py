@@ -11,7 +11,7 @@ import pytest
 from guieval.reports.leaderboards.formats import written
 from guieval.reports.leaderboards.leaderboard import leaderboard
 from tests.browser.conftest import Opened, assert_accessible, opened
-from tests.reports.scripted_runs import EPISODES, made_run, named
+from tests.reports.scripted_runs import EPISODES, made_run, named, reported
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -20,13 +20,13 @@ HOSTILE = "z<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 
 
 def board_page(folder: Path) -> Path:
-    """A page of four runs, of which one is over other steps."""
+    """A page of four runs, of which one has no tokens."""
+    tokens = {"middle": 2000, HOSTILE: 1000, "worst": 9000}
     runs = [
-        made_run(folder / "a", [("e00", 0)], episodes=EPISODES[:6], rewrite=named("middle")),
-        made_run(folder / "b", episodes=EPISODES[:6], rewrite=named(HOSTILE)),
-        made_run(folder / "c", lambda _, step: step > 0, episodes=EPISODES[:6], rewrite=named("worst")),
-        made_run(folder / "d", episodes=EPISODES[6:], rewrite=named("elsewhere")),
+        made_run(folder / str(place), episodes=EPISODES[:2], rewrite=named(name), usage=reported(count, 0))
+        for place, (name, count) in enumerate(tokens.items())
     ]
+    runs.append(made_run(folder / "d", episodes=EPISODES[:2], rewrite=named("uncounted")))
     file = folder / "board.html"
     file.write_text(written(leaderboard(runs, ["aitw-original"]), "html"), encoding="utf-8")
     return file
@@ -53,16 +53,16 @@ def test_the_page_sorts_and_runs_nothing_of_the_names(page_file: Path, dark_tab:
 
     table = page.locator("table").first
     names = table.locator("tbody th")
-    head = table.locator("thead tr").last.locator("th").nth(2)
+    head = table.locator("thead th").last
 
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "descending"
-    assert names.all_inner_texts() == [HOSTILE, "middle", "worst", "elsewhere"]  # no figure: below, either way
+    assert names.all_inner_texts() == ["worst", "middle", HOSTILE, "uncounted"]  # no number: below, either way
     head.locator("button").focus()
     page.keyboard.press("Enter")
     assert head.get_attribute("aria-sort") == "ascending"
-    assert names.all_inner_texts() == ["worst", "middle", HOSTILE, "elsewhere"]
+    assert names.all_inner_texts() == [HOSTILE, "middle", "worst", "uncounted"]
     table.locator("thead th button").first.press("Space")
-    assert names.all_inner_texts() == ["elsewhere", "middle", "worst", HOSTILE]
+    assert names.all_inner_texts() == ["middle", "uncounted", "worst", HOSTILE]
     assert table.locator("thead [aria-sort]").count() == 1
     assert printed == [] and dark_tab.requests == [page_file.as_uri()]

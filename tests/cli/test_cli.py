@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from guieval.conformance.commands.new_adapter import adapter_source
 from guieval.journal import RunFolder
 from guieval.online.find import environments
 from guieval.playground.mock_server import MockServer, MockSettings
-from guieval.registry import list_benchmarks
+from guieval.registry import find_models, list_benchmarks
 from guieval.scoring.score import evaluate_run
 from tests.cli.demo_runs import MODEL, command, reference
 from tests.command_line import CommandLine
@@ -42,7 +43,12 @@ def test_lists_doctor_and_a_benchmark_reported_whole(tmp_path: Path, demo: Path,
     names = [line.split()[0] for line in guieval("doctor").out.splitlines()[1:]]
     assert names.count("torch") == 1 and "guieval" not in names
     assert len({"rapidocr", "rapidocr-onnxruntime"} & {*names}) == 1, "the one that this Python needs"
-    assert "qwen3-vl-8b-thinking" in guieval("models", "Qwen3-VL").out
+    listed, every = guieval("models").out, guieval("models", "--all").out
+    assert listed.index("\nqwen3.8-27b") < listed.index("\nqwen3.5-9b") < listed.index("\nqwen3-vl-8b-instruct")
+    assert "\nuground-v1-7b" not in listed and every.index("\n2024 and before\n") < every.index("\nuground-v1-7b")
+    printed = json.loads(guieval("models", "--task", "grounding", "--size", "30b", "ui-venus", "--json").out)["models"]
+    assert [(each["name"], each["proof"]) for each in printed] == [("ui-venus-1.5-30b-a3b", "makers' reader")]
+    assert [each.name for each in find_models("holo", size="8b")] == ["holo2-8b"]
     whole = guieval("doctor", "demo", "--data", demo)
     assert whole.code == 0 and "no errors, no warnings" in whole.out
     result = guieval("benchmarks", "ui-r1").out

@@ -75,6 +75,8 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
         ((*BASELINE, "--set", "sampling_=1"), "did you mean 'sampling'?"),
         (("protocols", "ui-s1-so"), "did you mean 'ui-s1-sop'?"),
         (("models", "qwen2.5vl-7b"), "did you mean 'qwen2.5-vl-7b'?"),
+        (("models", "--task", "desktp"), "unknown task 'desktp' (did you mean 'desktop'?)"),
+        (("models", "holo2", "--size", "6b"), "with 'holo2' in its name has the size '6b'; sizes: 4b, 8b, 30b-a3b"),
         (("run", "--model", "x", "--adapter", "ui_tar", "--bench", "demo"), "unknown adapter 'ui_tar'"),
         (("run", "--bench", "demo"), "'model' is required (--model)"),
         (ANDROIDCONTROL, "needs its data folder: add --data DIR"),

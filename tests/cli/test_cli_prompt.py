@@ -63,7 +63,7 @@ def test_mistakes_are_one_sentence(demo: Path, episode: Episode, tmp_path: Path,
     assert "no thinking switch" in told
     assert "'ui-tars-7b'" in guieval.sentence(*prompt(demo, episode, "--step", "0", model="ui-tars-7"))
     told = guieval.sentence(*("none" if word == name else word for word in prompt(demo, episode, "--step", "0")))
-    assert "there is no episode 'none' among the 5 of 'demo'; its first is " in told
+    assert "benchmark 'demo' has no episode 'none'; it has 5, the first is " in told
 
 
 def test_models_are_listed_by_family_and_reported_whole(guieval: CommandLine) -> None:

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Boxes, Click, Point, Stop, Type
+from guieval.actions import Action, Boxes, Click, Point, Type
 from guieval.data.earlier_boxes import ELEMENTS, TARGET_FIRST, TARGETS, divided_step, earlier_json
 from guieval.data.episodes.prepare import prepare
 from guieval.data.overlays import read_overlay
-from guieval.engines.replay import ReplayEngine
 from guieval.errors import GuievalError
 from guieval.journal.lines import read_line
 from guieval.registry import benchmarks, load_benchmark
@@ -66,11 +65,6 @@ def test_a_journal_of_an_earlier_version_is_read() -> None:
     assert read_line(earlier_line(task)).task == task
     noted = step(Type(text='"boxes": [1]'), extras={"boxes": [1, 2]})  # a word in a text, and a field of the data's own
     assert read_line(record(noted).model_dump_json().encode()).task == noted
-
-
-def test_a_journal_of_an_earlier_version_is_replayed(tmp_path: Path) -> None:
-    (tmp_path / "steps.jsonl").write_bytes(earlier_line(step(Stop(), dataset="cagui", elements=Boxes([AROUND])), Stop()))
-    assert len(ReplayEngine(tmp_path / "steps.jsonl")) == 1
 
 
 def test_a_folder_that_an_earlier_version_prepared_is_read(tmp_path: Path) -> None:

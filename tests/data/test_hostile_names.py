@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from guieval.actions import Stop
-from guieval.data.hub.client import unpack
+from guieval.data.hub import unpack
 from guieval.data.names import path_inside
 from guieval.data.preflight import _looks_whole
 from guieval.data.screenshots import read_screenshot

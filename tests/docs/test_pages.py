@@ -38,7 +38,7 @@ DEFAULT_PORT = "8000"
 """Where ``mock-server`` and ``serve-environment`` listen unless they are told otherwise."""
 NO_MODEL = r"vLLM is not installed|needs the package '(?:vllm|torch)'|is answered by a server: add --base-url|needs a key: set"
 NOT_THAT_DATA = (
-    r"needs [\d,]+ named episodes|has no split 'train'|there is no episode '27'"
+    r"needs [\d,]+ named episodes|has no split 'train'|has no episode '27'"
     r"|is of androidcontrol, but|too few steps to choose from"
 )
 NO_FILE = r"(?:does not exist|there is no folder|cannot be read: No such file|is not a folder|is not a run directory)"

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import ClassVar
 
-from guieval.data.hub.client import unpack
+from guieval.data.hub import unpack
 from guieval.errors import DataError
 
 from . import mutations

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from guieval.actions import Action, Boxes, Click, Point, Type, Unsupported
 from guieval.errors import JournalError, UsageError
-from guieval.journal import PACKED_STEPS, STEPS, Journal, RunFolder, journal_file
+from guieval.journal import PACKED_STEPS, STEPS, Journal, Records, RunFolder
 from guieval.journal.lines import json_line, read_line, read_name, write_line
 from guieval.running.config import parse
 from guieval.steps import Patch, Sample, StepError, StepOutcome, StepRecord, Usage
@@ -204,15 +204,15 @@ def test_a_compact_run_answers_a_replay(tmp_path: Path) -> None:
     episodes = [make_episode("e", ACTIONS)]
     source = tmp_path / "source"
     run_scripted(source, episodes, ScriptedEngine(lambda request: reply_with(request.task.action)), compact=True)
-    run_scripted(tmp_path / "again", episodes, ReplayEngine(journal_file(source)))  # type: ignore[arg-type]
+    run_scripted(tmp_path / "again", episodes, ReplayEngine(Records(source)))  # type: ignore[arg-type]
     assert [record.sample.action for record in RunFolder(tmp_path / "again").records] == [
         record.sample.action for record in RunFolder(source).records
     ]
     path = source / PACKED_STEPS
     whole = path.read_bytes()
     path.write_bytes(whole[:60] + b"?" + whole[61:])
-    with pytest.raises(DataError, match=r"line 1: not a packed record"):
-        ReplayEngine(path)
+    with pytest.raises(DataError, match=r"line 1: is damaged"):
+        ReplayEngine(Records(source))
 
 
 def test_a_compact_journal_is_for_one_machine() -> None:

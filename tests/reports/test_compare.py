@@ -13,7 +13,8 @@ from guieval.actions import Scroll
 from guieval.errors import UsageError
 from guieval.metrics.paired import turned
 from guieval.models import Request
-from guieval.reports.comparison import Compared, compare_runs, compare_tables, flips, footnotes, write_flips
+from guieval.reports.comparison import Compared, compare_runs, flips, write_flips
+from guieval.reports.comparison_formats import compare_tables, footnotes
 from guieval.reports.tables.terminal import rendered
 from tests.reports.scripted_runs import EPISODES, HOME, made_run, named
 from tests.rows import every_row

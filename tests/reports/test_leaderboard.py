@@ -21,9 +21,10 @@ from guieval.journal.lines import json_line
 from guieval.metrics.breakdown import breakdown
 from guieval.metrics.columns import ENDS
 from guieval.models import Request
+from guieval.reports.leaderboards.board import Board, Cell, arranged
 from guieval.reports.leaderboards.drawing import drawing, ticks
 from guieval.reports.leaderboards.formats import FORMATS, written
-from guieval.reports.leaderboards.leaderboard import Board, Cell, arranged, leaderboard
+from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.reports.leaderboards.sections import sections
 from guieval.reports.tables.writers import Format
@@ -375,13 +376,13 @@ def test_the_front_is_named_and_drawn(spenders: list[Path]) -> None:
     board = leaderboard(spenders, [PROTOCOL])
     (section,) = sections(board)
     (front,) = section.fronts()  # one run alone has a price
-    points = [(board.rows[point.row].model, point.best) for point in front.points]
+    points = [(point.name, front.is_best(point)) for point in front.points]
     assert points == [("cheap", True), ("dear", True), ("beaten", False)]
-    assert [board.rows[row].model for row in front.left_out] == ["uncounted"]
+    assert front.left_out == ("uncounted (offline)",)
     sentence = "Pareto front of exact match against tokens per step: cheap (offline), dear (offline)."
     for form in ("text", "md", "latex", "html"):
         assert sentence in " ".join(written(board, form).replace("\\_", "_").split()), form
-    drawn = drawing(board, front)
+    drawn = drawing(front)
     assert [mark.x for mark in drawn.marks] == pytest.approx([60 + 544 * each / 4 for each in (1, 3, 4)])
     assert [tick.label for tick in drawn.across] == ["0", "1,000", "2,000", "3,000", "4,000"]
     lowest, highest = (float(drawn.up[at].label.removesuffix(" %")) for at in (0, -1))
@@ -400,9 +401,9 @@ def test_each_mode_has_a_front_of_its_own(tmp_path: Path) -> None:
         runs.append(made_run(tmp_path / f"{mode}{number}", [("e00", 0)] * number, mode=mode, **of))
     board = leaderboard(runs, [PROTOCOL])
     (front,) = sections(board)[0].fronts()
-    points = {(board.rows[point.row].model, board.rows[point.row].mode, point.best) for point in front.points}
+    points = {(point.name, point.mode, front.is_best(point)) for point in front.points}
     assert points == {(f"m{number}", mode, number == 0) for mode, number in product(modes, range(2))}
-    assert len(drawing(board, front).paths) == 2
+    assert len(drawing(front).paths) == 2
 
 
 def test_tokens_are_over_the_steps_that_have_counts(tmp_path: Path) -> None:

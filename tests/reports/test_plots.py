@@ -19,6 +19,7 @@ from matplotlib.text import Text
 
 from guieval.errors import UsageError
 from guieval.metrics.breakdown import BreakdownCell, breakdown
+from guieval.metrics.front import Spent, fronts
 from guieval.metrics.intervals import Interval
 from guieval.metrics.measured import Measured
 from guieval.metrics.sampling import sampled
@@ -26,7 +27,7 @@ from guieval.reports.leaderboards.published_results import joined
 from guieval.reports.plots.breakdowns import bars, horizon
 from guieval.reports.plots.heat import Grid, contrast, heat, span
 from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, write
-from guieval.reports.plots.pareto import Spent, on_front, pareto
+from guieval.reports.plots.pareto import pareto
 from guieval.reports.plots.samples import samples
 from guieval.studies.correlation.coefficients import correlate
 from guieval.studies.plots.reliability import Panel, reliability
@@ -275,7 +276,7 @@ SPENT = [
 
 
 def test_accuracy_against_tokens_names_every_run_and_its_front(tmp_path: Path) -> None:
-    assert [run.name for run in on_front(SPENT)] == ["cheap", "better for less", "dear and good"]
+    assert [run.name for best in fronts(SPENT) for run in best] == ["cheap", "better for less", "dear and good"]
     for name in ("a.svg", "b.svg"):
         write(pareto(SPENT, "exact match", "tokens per step", "column"), tmp_path / name)
     text = (tmp_path / "a.svg").read_text()

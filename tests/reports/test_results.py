@@ -169,7 +169,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         ("name: mine", "name: other", "calls itself 'other'"),
         ("decimals: 1}\nderived", "decimals: 1, metric: PG}\nderived", "given together"),
         ("caption: a caption", "captoin: a caption", "field captoin: is not known .did you mean 'caption'"),
-        ("rows:", "rows: [", "not a YAML"),
+        ("rows:", "rows: [", "is not YAML"),
     ],
 )
 def test_a_table_that_does_not_fit_gives_the_reason(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -13,7 +13,8 @@ from guieval.errors import UsageError
 from guieval.journal import MANIFEST, RunFolder
 from guieval.journal.repeats import Repeats
 from guieval.reports.campaign import board_of_campaign, comparison_table
-from guieval.reports.comparison import compare_json, compare_runs, headings
+from guieval.reports.comparison import compare_runs
+from guieval.reports.comparison_formats import compare_json, headings
 from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.steps import Episode, StepTaskModel
 from tests.command_line import CommandLine

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from guieval.errors import UsageError
 from guieval.training import planning
 from guieval.training.building import TrainerParts
 from guieval.training.config import TrainingConfig, read_config
-from guieval.training.memory import GIB, Layer, Method, ModelSize, Rows, items, peak
+from guieval.training.memory import GIB, PHASES, Layer, Method, ModelSize, Rows, items, peak
 from guieval.training.model_size import model_size, shipped_configurations
 from guieval.training.planning import Launch, make_plan, read_launch
 from guieval.training.session import train
@@ -188,6 +189,30 @@ def test_seven_billion_weights_fit_as_the_recipes_say() -> None:
     assert make_plan(TrainerParts(shipped("ui-s1-lora")), launch).problem() is None
 
 
+def test_the_trainings_measured_on_an_h100_are_planned_within_a_tenth() -> None:
+    """LoRA r 64 of a 7B whose tower was trained along, segments not expandable (docs/gpu.md): 27.8 and 33.7 GiB in use."""
+    size = replace(size_of(shipped("ui-s1-lora", "lora.r=64")), vision_trained=True)
+    found = []
+    for rows, generated in ((Rows(1, 7492, 6800, 100), 0), (Rows(1, 7500, 6800, 100), 4)):
+        method = Method("bfloat16", True, True, generated > 0, generated=generated, expandable=False)
+        parts = items(size, method, rows, sharding="ddp", processes=1)
+        found.append(max(peak(parts, phase) for phase in PHASES) / GIB)
+    assert found == [pytest.approx(27.8, rel=0.1), pytest.approx(33.7, rel=0.1)]
+
+
+def test_the_evaluation_of_the_recipe_fits_only_while_vllm_sleeps() -> None:
+    """With 12,800 tokens a row it needs all weights on each GPU, and 8 x 80 GB had 81 GiB or more with vLLM awake."""
+    launch = Launch(8, "zero3", 79.1 * GIB)
+    asleep = make_plan(TrainerParts(shipped("ui-s1")), launch)
+    awake = make_plan(TrainerParts(shipped("ui-s1", "trainer.vllm_enable_sleep_mode=false")), launch)
+    assert asleep.rows.tokens == 12_800 and asleep.problem() is None
+    assert awake.peaks["evaluation"] > 81 * GIB > awake.peaks["training"]
+    assert "trainer.vllm_enable_sleep_mode=true" in str(awake.problem()) and "evaluation.sidecar=true" in str(awake.problem())
+    # 16.6 GB of weights, 99.5 of their copies in float32 with two states, and 16.6 of the whole model, three at a time
+    assert asleep.disk.checkpoint == pytest.approx(132.7e9, rel=1e-3) and asleep.disk.kept == 3
+    assert asleep.disk.final == pytest.approx(16.58e9, rel=1e-3)
+
+
 def test_what_a_plan_needs_is_said_plainly(configured: Configured, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the length of a prompt is not known: give --data"):
         make_plan(TrainerParts(shipped("hypertrack-rl")), Launch(8, "zero3"))
@@ -277,11 +302,11 @@ def test_one_that_cannot_fit(configured: Configured, monkeypatch: pytest.MonkeyP
     with pytest.raises(UsageError, match=r"with ddp on 1 processes needs at least .* GiB in each"):
         train(config)
     assert not Path(config.out).exists()
-    assert needed.training > GIB  # with the allowance
+    assert needed.peaks["training"] > GIB  # with the context
     monkeypatch.setattr(planning, "gpu_memory", lambda: float(GIB))
     monkeypatch.setattr(logging.root.manager, "disable", logging.NOTSET)  # the test of a notebook leaves warnings disabled
     planning.check_memory(TrainerParts(configured("grpo", dynamic_sampling=None)))
-    assert "needs about 2." in caplog.text
+    assert "needs about 1.5" in caplog.text
 
 
 def test_the_command(guieval: CommandLine) -> None:

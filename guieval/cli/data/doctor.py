@@ -6,6 +6,7 @@ import platform
 from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from guieval.data.doctor.examine import Examination, examine
 from guieval.data.doctor.statistics import Statistics, statistics
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.data.shipped import __version__
+from guieval.engines.vllm.causes import missing_packages
 from guieval.errors import UsageError, refuse
 from guieval.evaluation import list_protocols
 from guieval.evaluation.label_cost import cost
@@ -97,11 +99,15 @@ def _installation(*, json: bool) -> None:
     if json:
         names = {"models": list_models(), "families": list_adapters(), "benchmarks": list_benchmarks()}
         machine = {"version": __version__, "python": platform.python_version(), "platform": platform.platform()}
-        print_json({**machine, "requirements": list(_requirements()), **names, "protocols": list_protocols()})
+        print_json({**machine, "requirements": [*_requirements(), *missing_packages()], **names, "protocols": list_protocols()})
         return
     say(f"guieval {__version__}, Python {platform.python_version()}, {platform.platform()}")
-    for line in _requirements():
+    for line in (*_requirements(), *missing_packages()):
         say(f"  {line}")
+    if find_spec("torch") and find_spec("transformers"):
+        from guieval.engines.in_process.attention import installed
+
+        say(f"  attention of models in this process, best first: {', '.join(installed())}")
     say(f"{len(list_models())} models of {len(list_adapters())} families, {len(list_benchmarks())} benchmarks:")
     say(f"  benchmarks: {', '.join(list_benchmarks())}")
     say(f"  protocols:  {', '.join(list_protocols())}")

@@ -12,8 +12,7 @@ from guieval.cli.data.doctor import doctor
 from guieval.cli.settings import path_option
 from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
-from guieval.data.hub.client import Offer, get, in_units, look_up
-from guieval.data.hub.table import Download, read_downloads
+from guieval.data.hub import Download, Offer, get, in_units, look_up, read_downloads
 from guieval.errors import UsageError
 from guieval.registry import BENCHMARKS_GROUP, DATA, benchmark_class
 

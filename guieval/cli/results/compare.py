@@ -14,8 +14,8 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, present, say, show
 from guieval.data.doctor.counts import counted
 from guieval.reports.api import compare as compare_pairs
-from guieval.reports.comparison import Comparison, shown_parts
-from guieval.reports.comparison_formats import FORMATS, written
+from guieval.reports.comparison import Comparison
+from guieval.reports.comparison_formats import FORMATS, shown_parts, written
 from guieval.reports.tables.writers import format_named
 
 

@@ -10,15 +10,14 @@ import typer
 from guieval.cli import options
 from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
-from guieval.data.benchmark import ABCBenchmark
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError
 from guieval.history import HistoryEntry, reference_history, select
 from guieval.history.modes import Mode, get_mode
 from guieval.journal import RunFolder
 from guieval.models.faults import named_faults
 from guieval.models.written_prompts import shown
 from guieval.registry import build_model, model_config
-from guieval.steps import Episode, Sample
+from guieval.steps import Episode
 
 _OF_MODEL = "options."
 """Before the name of an option of the model's adapter, as in the settings of a run."""
@@ -53,7 +52,7 @@ def prompt(
     if how.history == "reference" and run is not None:
         raise UsageError(f"in mode {mode!r} the past is the reference's; --run is for the modes that show a model its own")
     of_loader = [each for each in override or () if each not in of_model]
-    found = _episode(options.open_benchmark(bench, data, of_loader), episode, subset)
+    found = options.open_benchmark(bench, data, of_loader).episode(episode, subset=subset)
     if not 0 <= step < len(found):
         raise UsageError(f"episode {episode!r} has the steps 0 to {len(found) - 1}, not {step}")
     task, past = found.steps[step], _past(found, step, how, run)
@@ -62,36 +61,13 @@ def prompt(
     echo(shown(prepared), nl=False)
 
 
-def _episode(benchmark: ABCBenchmark, name: str, subset: str | None) -> Episode:
-    refs = [ref for ref in benchmark.index() if subset is None or ref.key.subset == subset]
-    named = [ref for ref in refs if ref.key.episode_id == name]
-    if not named:
-        known = [ref.key.episode_id for ref in refs]
-        where = f"{benchmark.name!r}" + ("" if subset is None else f", subset {subset!r}")
-        first = f"; its first is {known[0]!r}" if known else ""
-        raise UsageError(f"there is no episode {name!r} among the {len(known):,} of {where}{nearest(name, known)}{first}")
-    if len(named) > 1:
-        subsets = ", ".join(repr(ref.key.subset) for ref in named)
-        raise UsageError(f"the episode {name!r} is in several subsets: add --subset, one of {subsets}")
-    return benchmark.load(named[0])
-
-
 def _past(episode: Episode, step: int, mode: Mode, run: Path | None) -> tuple[HistoryEntry, ...]:
     before = episode.steps[:step]
     if run is None:
         return reference_history(before)
-    answers = _answers(run, episode)
+    records = RunFolder(run).check().read(episode.key)
+    answers = {index: record.sample for index, record in records.items() if record.finished}
     missing = [str(index) for index in range(step) if index not in answers]
     if missing:
         raise UsageError(f"the run {str(run)!r} has no response to step {', '.join(missing)} of episode {episode.key}")
     return tuple(select(mode.history, task, answers[task.step_index]) for task in before)
-
-
-def _answers(run: Path, episode: Episode) -> dict[int, Sample]:
-    """The run's last finished answer to each step of the episode."""
-    _ = RunFolder(run).manifest  # raises one sentence about a folder that does not hold a run
-    return {
-        record.task.step_index: record.sample
-        for record in RunFolder(run).steps
-        if record.finished and record.task.episode_key == episode.key
-    }

@@ -19,7 +19,7 @@ from guieval.data.doctor import counts as published
 from guieval.data.doctor.counts import CountComparison, counted
 from guieval.data.doctor.labels import LintReport
 from guieval.data.editions import Edition, LabelDigest, known_editions, labels_of
-from guieval.data.files import read_bytes
+from guieval.data.files import exists, read_bytes
 from guieval.data.sample_sets import get_sample_set
 from guieval.data.screenshots import MAX_BYTES, Header, probe, resolve
 from guieval.data.selection import Choice, select
@@ -220,8 +220,8 @@ class _Images:
                 raise ValueError(f"is larger than {MAX_BYTES // 1024**2} MiB")
             return probe(read_bytes(file))
         except ScreenshotError as error:
-            absent = not _exists(path)
-            if absent and "\\" in step.screenshot and _exists(self._root / step.screenshot.replace("\\", "/")):
+            absent = not exists(path)
+            if absent and "\\" in step.screenshot and exists(self._root / step.screenshot.replace("\\", "/")):
                 self._windows.append(f"{step.key}: {step.screenshot}")
                 return None
             (self._missing if absent else self._unusable).append(f"{step.key}: {step.screenshot if absent else error}")
@@ -264,13 +264,6 @@ class _Images:
             what = f"screenshots that can be transparent: {len(self._transparent):,} of {self.named:,}"
             remarks.append(Remark("note", what, why, self._transparent[:SHOWN]))
         return remarks
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def _compared(comparisons: Sequence[CountComparison]) -> list[Remark]:

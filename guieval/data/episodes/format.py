@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import to_json
 
-from guieval.data.files import read_bytes
 from guieval.data.patterns import pattern_problem
+from guieval.data.user_files import read_record
 from guieval.errors import DataError, UsageError, first_problem
 from guieval.steps import Setting
 
@@ -135,14 +135,7 @@ def is_prepared(folder: Path) -> bool:
 def read_preparation(folder: Path) -> Preparation:
     """The content of ``prepared.json``; :class:`UsageError` when this version cannot read it."""
     file = folder / PREPARED
-    try:
-        preparation = Preparation.model_validate_json(read_bytes(file))
-    except OSError as error:
-        raise UsageError(f"{str(file)!r} cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        problem = first_problem(error)
-        place = f"field {problem.field}: " if problem.field else ""
-        raise UsageError(f"{str(file)!r} cannot be read: {place}{problem.message}") from None
+    preparation = read_record(file, Preparation, "the file")
     if preparation.format != FORMAT:
         raise UsageError(f"{str(file)!r} is of format {preparation.format!r}; this version reads {FORMAT!r}")
     return preparation

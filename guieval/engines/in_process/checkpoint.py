@@ -25,12 +25,13 @@ from guieval.engines.vllm.stated import pixel_limits
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal.setup import EngineFacts, Setup, text_digest
 from guieval.models import ImageForm, ModelConfig, Request, Response
+from guieval.settings import Attention
 
 
 class Checkpoint:
     """The weights: ``path`` (a folder or a Hugging Face id), vLLM's ``arguments`` (with underscores), and ``chat_template``.
 
-    ``chat_template`` is the text of the template, ``None`` if none is given.
+    ``chat_template`` is the text of the template, ``None`` if none is given; ``attention`` concerns transformers alone.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Checkpoint:
         path: str | None = None,
         arguments: Mapping[str, Any] | None = None,
         chat_templates: Path | None = None,
+        attention: Attention = "auto",
     ) -> None:
         """``path`` precedes ``arguments["model"]`` and the model's ``hf_id``; :class:`UsageError` if all are missing."""
         merged = {name.replace("-", "_"): value for name, value in merged_arguments(model, arguments or {}).items()}
@@ -57,7 +59,7 @@ class Checkpoint:
         if model.context_length is not None:
             merged.setdefault("max_model_len", model.context_length)
         template = merged.pop("chat_template", None)
-        self.path = weights
+        self.path, self.attention = weights, attention
         self.chat_template = None
         if template is not None:
             file = find_chat_template(str(template), chat_templates)
@@ -67,7 +69,7 @@ class Checkpoint:
     @property
     def key(self) -> str:
         """Equal for checkpoints that can share a model in memory."""
-        return json.dumps([self.path, self.chat_template, self.arguments], sort_keys=True, default=str)
+        return json.dumps([self.path, self.chat_template, self.arguments, self.attention], sort_keys=True, default=str)
 
 
 def require(*packages: str, engine: str, extra: str) -> None:

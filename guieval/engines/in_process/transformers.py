@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from guieval.engines import mean_logprob
+from guieval.engines.in_process.attention import batch_windows, implementation
 from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, facts_of_processor, require
 from guieval.errors import UsageError, nearest
@@ -50,8 +51,17 @@ class TransformersModel(HeldModel):
         dtype = name if name == "auto" else getattr(torch, {"half": "float16", "float": "float32"}.get(name, name), None)
         if dtype is None:
             raise UsageError(f"vllm.dtype is {name!r}; expected auto, float32, float16 or bfloat16")
-        model = AutoModelForImageTextToText.from_pretrained(self.checkpoint.path, dtype=dtype, **source)
-        model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+        gpu = torch.cuda.is_available()
+        # straight to the GPU, tensor by tensor: not by way of a copy in main memory
+        placed = {"device_map": "cuda"} if gpu else {}
+        model = AutoModelForImageTextToText.from_pretrained(
+            self.checkpoint.path,
+            dtype=dtype,
+            attn_implementation=implementation(self.checkpoint.attention, half=gpu and name not in ("float", "float32")),
+            **placed,
+            **source,
+        ).eval()
+        batch_windows(model)
         self.adopt(model, processor)
 
     def adopt(self, model: Any, processor: Any) -> None:
@@ -132,6 +142,8 @@ class TransformersModel(HeldModel):
             eos_token_id=[*ends, *values["stop_token_ids"]] or None,
             pad_token_id=self._pad,
             stop_strings=list(values["stop"]) or None,
+            return_dict_in_generate=True,
+            output_logits=wanted,
             **chosen,
         )
         prompt_length = inputs["input_ids"].shape[1]
@@ -148,8 +160,6 @@ class TransformersModel(HeldModel):
                 logits_processor=penalties,
                 stopping_criteria=closing,
                 tokenizer=self._processor.tokenizer,
-                return_dict_in_generate=True,
-                output_logits=wanted,
             )
         tokens: list[int] = output.sequences[0, prompt_length:].tolist()
         if not wanted:

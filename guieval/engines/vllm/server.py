@@ -27,6 +27,7 @@ from typing import NoReturn
 
 from guieval.data.files import open_file
 from guieval.engines.vllm import supervisor
+from guieval.engines.vllm.causes import cause, told_before
 from guieval.engines.vllm.command import HOST, VLLMSettings, find_start, served_name, server_command
 from guieval.engines.vllm.kept_servers import KeptServer, command_digest, only_one, process_start, read_kept
 from guieval.engines.vllm.stated import MOST_OF_A_LOG, facts_of_command, facts_of_log
@@ -333,19 +334,26 @@ class VLLMServer:
         self._supervisor = self._server_pid = None
 
     def _failure(self, what: str) -> ServerFailure:
-        return ServerFailure(f"{what}; its log is {str(self.log)!r}", self._tail(LAST_LINES))
+        lines = self._tail(None, MOST_OF_A_LOG)
+        if (reason := cause(lines)) is not None:
+            said = told_before(reason)
+            what += f": {reason}" + ("" if said is None else f" (`guieval doctor` says: {said})")
+        return ServerFailure(f"{what}; its log is {str(self.log)!r}", lines[-LAST_LINES:])
 
-    def _tail(self, count: int) -> list[str]:
-        """The last lines of the log since the launch, without control characters, each cut to 300 characters."""
+    def _tail(self, count: int | None, most: int = _TAIL_BYTES) -> list[str]:
+        """The last ``count`` lines (``None``: all) among the last ``most`` bytes of the log since the launch.
+
+        They are without control characters, each cut to 300 characters.
+        """
         try:
             with open_file(self.log) as file:
-                file.seek(max(self._log_start, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+                file.seek(max(self._log_start, file.seek(0, os.SEEK_END) - most))
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             return []
         # a progress bar overwrites itself, so only its last state is shown
         lines = [_CONTROL.sub("", line.rstrip("\r").rpartition("\r")[2]).rstrip()[:300] for line in text.split("\n")]
-        return [line for line in lines if line][-count:]
+        return [line for line in lines if line][-(count or 0) :]
 
 
 def _get(port: int, path: str) -> bytes | None:

@@ -11,8 +11,7 @@ import typer
 from guieval.cli.settings import path_argument
 from guieval.cli.tables import say
 from guieval.data.doctor.counts import counted
-from guieval.data.hub.client import in_units
-from guieval.data.hub.upload import upload
+from guieval.data.hub import in_units, upload
 from guieval.errors import UsageError
 from guieval.exchange.commands.export_results import for_export
 from guieval.exchange.parcel import check_secrets, pack, write_card

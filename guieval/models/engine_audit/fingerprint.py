@@ -14,12 +14,12 @@ from pathlib import Path
 from statistics import median
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from guieval.actions import Click
-from guieval.data.files import read_text
 from guieval.data.shipped import __version__
-from guieval.errors import UsageError, first_problem
+from guieval.data.user_files import read_record
+from guieval.errors import UsageError
 from guieval.models.engine_audit.finding import AuditFinding
 from guieval.models.engine_audit.screen import SentScreen
 from guieval.models.frame_audit import mcnemar
@@ -78,13 +78,7 @@ def fingerprint(name: str, screens: Sequence[SentScreen], setup: str) -> Fingerp
 
 def read_fingerprint(file: Path) -> Fingerprint:
     """The fingerprint in a file; :class:`UsageError` if there is none."""
-    try:
-        return Fingerprint.model_validate_json(read_text(file))
-    except OSError as error:
-        raise UsageError(f"the fingerprint {str(file)!r} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        why = first_problem(error).sentence if isinstance(error, ValidationError) else str(error)
-        raise UsageError(f"{str(file)!r} is no fingerprint of `guieval dev audit-engine --save`: {why}") from None
+    return read_record(file, Fingerprint, "the fingerprint (of `guieval dev audit-engine --save`)")
 
 
 class ComparedAnswer(NamedTuple):

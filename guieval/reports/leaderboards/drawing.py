@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import ClassVar
 
-from guieval.reports.leaderboards.leaderboard import Board
-from guieval.reports.leaderboards.sections import Front, SpentPoint
+from guieval.reports.leaderboards.sections import Front
 
 
 @dataclass(frozen=True)
@@ -21,9 +19,8 @@ class Tick:
 
 @dataclass(frozen=True)
 class RunMark:
-    """A run: its number in the list below the picture, its place, and the ends of its interval."""
+    """A run: its place, and the ends of its interval."""
 
-    number: int
     x: float
     y: float
     low: float
@@ -47,7 +44,7 @@ class Drawing:
     up: tuple[Tick, ...]
 
 
-def drawing(board: Board, front: Front) -> Drawing:
+def drawing(front: Front) -> Drawing:
     """Lay the points out: spending from 0, shares over the range that they and their intervals take."""
     ends = [
         (point.value, point.value) if (own := point.share.interval) is None else (own.low, own.high) for point in front.points
@@ -62,16 +59,11 @@ def drawing(board: Board, front: Front) -> Drawing:
         return round(Drawing.bottom - (Drawing.bottom - Drawing.top) * (100 * share - up[0]) / (up[-1] - up[0]), 1)
 
     marks = [
-        RunMark(number, x(point.spent), y(point.value), y(low), y(high), point.best)
-        for number, (point, (low, high)) in enumerate(zip(front.points, ends, strict=True), 1)
+        RunMark(x(point.spent), y(point.value), y(low), y(high), front.is_best(point))
+        for point, (low, high) in zip(front.points, ends, strict=True)
     ]
-    best: defaultdict[str, list[SpentPoint]] = defaultdict(list)
-    for point in front.points:
-        if point.best:
-            best[board.rows[point.row].mode].append(point)
     paths = []
-    for points in best.values():
-        points.sort(key=lambda point: point.spent)
+    for points in front.best:
         start, *steps = [(x(point.spent), y(point.value)) for point in points]
         paths.append(f"M{start[0]} {start[1]}" + "".join(f"H{right}V{above}" for right, above in steps) + f"H{Drawing.right}")
     return Drawing(

@@ -12,9 +12,10 @@ from typing import Any, get_args
 
 from guieval.metrics.columns import ENDS, End
 from guieval.metrics.leading import denominators
+from guieval.metrics.measured import Measured
 from guieval.metrics.summary import COVERAGE_NEEDED
+from guieval.reports.leaderboards.board import Board, BoardColumn, BoardRow, Cell
 from guieval.reports.leaderboards.drawing import drawing
-from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell
 from guieval.reports.leaderboards.sections import BoardSection, Front, sections
 from guieval.reports.pages.kit import NODES, SORTING, STYLE, THEME, whole_page
 from guieval.reports.tables.latex import check_latex, several
@@ -22,7 +23,7 @@ from guieval.reports.tables.records import csv_text
 from guieval.reports.tables.table import Column, Number, Row, Table, bare, columns, share
 from guieval.reports.tables.terminal import as_text
 from guieval.reports.tables.writers import Format, json_text, markdown
-from guieval.running.costs import COSTED_STEPS, Spending, amount
+from guieval.running.costs import COSTED_STEPS, Spending, digits
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 _KEYS = (Column("model", right=False), Column("mode", right=False))
@@ -98,9 +99,9 @@ def spending_notes(board: Board, *, brief: bool = False) -> list[str]:
 
 
 def _front_sentence(board: Board, section: BoardSection, front: Front) -> str:
-    named = [_named_mode(board.rows[point.row]) for point in sorted(front.points, key=lambda point: point.spent) if point.best]
+    best = [point.title for point in sorted(front.points, key=lambda point: point.spent) if front.is_best(point)]
     where = f", {' under '.join(section.head)}" if len(sections(board)) > 1 else ""
-    return f"Pareto front of {front.column.metric} against {front.axis}{where}: {', '.join(named)}."
+    return f"Pareto front of {front.column.metric} against {front.axis}{where}: {', '.join(best)}."
 
 
 def board_tables(board: Board, *, brief: bool = False) -> list[Table]:
@@ -127,7 +128,7 @@ def _metrics(board: Board, section: BoardSection, *, ranks: bool = True) -> Tabl
     for row in (board.rows[number] for number in section.rows):
         cells = [row.cells[place] for place in section.places]
         missing = max(cell.measured.missing for cell in cells if cell is not None) if ranks else 0
-        name = _named(row) + (f" ({missing:,} missing)" if missing else "")
+        name = row.name + (f" ({missing:,} missing)" if missing else "")
         rows.append((name, row.mode, *(_number(cell, ranks=ranks) for cell in cells), *_spent(section, row)))
     published: list[Row] = [
         (
@@ -163,10 +164,12 @@ def _spent(section: BoardSection, row: BoardRow) -> list[str | Number]:
     return [tokens, *([_cost(spent)] if section.cost else [])]
 
 
-def _cost(spent: Spending | None) -> str:
+def _cost(spent: Spending | None) -> str | Number:
     if spent is None:
         return NOT_REPORTED
-    return NO_PRICE if spent.cost is None or spent.currency is None else amount(spent.cost, spent.currency)
+    if spent.cost is None or spent.currency is None:
+        return NO_PRICE
+    return Number(Measured(spent.cost, unit=spent.currency), f",.{digits(spent.cost)}f")
 
 
 def _number(cell: Cell | None, *, ranks: bool) -> Number | None:
@@ -188,7 +191,7 @@ def _ends(board: Board) -> Table:
     """
     ended = _ended(board)
     names = ("model", "mode", "benchmark", "protocol")
-    values = list(zip(*((_named(row), row.mode, column.benchmark, column.protocol) for row, column, _ in ended), strict=True))
+    values = list(zip(*((row.name, row.mode, column.benchmark, column.protocol) for row, column, _ in ended), strict=True))
     keys = [place for place in range(len(names)) if not place or len(set(values[place])) > 1]
     if len(set(zip(*values[2:], strict=True))) == len(set(values[2])) > 1:
         keys = [key for key in keys if key != 3]  # each benchmark has one protocol, which the titles above say
@@ -249,7 +252,15 @@ def as_json(board: Board) -> str:
         {**vars(reproduction), "column": _heading(reproduction.column), "difference": reproduction.difference}
         for reproduction in board.reproductions
     ]
-    fronts = [{**vars(front), "column": _heading(front.column)} for section in sections(board) for front in section.fronts()]
+    fronts = [
+        {
+            **{name: getattr(front, name) for name in ("axis", "currency", "left_out")},
+            "column": _heading(front.column),
+            "points": [{**point._asdict(), "best": front.is_best(point)} for point in front.points],
+        }
+        for section in sections(board)
+        for front in section.fronts()
+    ]
     return json_text(vars(board) | {"reproductions": reproductions, "fronts": fronts})
 
 
@@ -286,37 +297,19 @@ def _reading(board: Board) -> str:
 
 def html(board: Board) -> str:
     """One page without network requests: sortable by mouse and keyboard, light and dark; only its own script runs."""
-    folder, parts = Path(__file__).parent, sections(board)
+    folder = Path(__file__).parent
     return whole_page(
         folder / "leaderboard.html.jinja",
         [STYLE, folder / "leaderboard.css"],
         [NODES, THEME, SORTING],
-        board=board,
-        sections=parts,
-        fronts=[(section, front, drawing(board, front)) for section in parts for front in section.fronts()],
-        named=_named,
-        named_mode=_named_mode,
-        number=_number,
-        share=share,
-        cost=_cost,
-        not_reported=NOT_REPORTED,
-        ends=_ended(board),
-        end_names=ENDS,
-        notes=[*metric_notes(board), rank_note(board), *spending_notes(board)],
+        tables=board_tables(board),
+        fronts=[(section, front, drawing(front)) for section in sections(board) for front in section.fronts()],
+        number=Number,
     )
 
 
 def _heading(column: BoardColumn) -> dict[str, str]:
     return {name: getattr(column, name) for name in ("benchmark", "steps", "overlay", "protocol", "metric")}
-
-
-def _named(row: BoardRow) -> str:
-    thinking = {True: " thinking", False: " not thinking", None: ""}[row.thinking]
-    return f"{row.model}{thinking}" + (f" ({row.note})" if row.note else "")
-
-
-def _named_mode(row: BoardRow) -> str:
-    return f"{_named(row)} ({row.mode})"
 
 
 def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:

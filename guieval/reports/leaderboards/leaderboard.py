@@ -1,20 +1,17 @@
 """Several runs as one table: a row for each model and mode, a column for each metric, with ranks that chance cannot explain.
 
 Exact match over all steps leads. Metrics that may not be compared have separate columns: by benchmark, steps, overlay, protocol
-and metric. Modes share a column
-in separate rows, and ranks are within a mode. Published tables are shown next to the runs' metrics, with the difference.
-:mod:`guieval.reports.leaderboards.formats` writes a board in every format.
+and metric. Modes share a column in separate rows, and ranks are within a mode. Published tables are shown next to the runs'
+metrics (:mod:`guieval.reports.leaderboards.references`). :mod:`guieval.reports.leaderboards.formats` writes a board.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -24,148 +21,22 @@ from guieval.journal import RunFolder
 from guieval.journal.repeats import FOLDER, Repeats, grouped
 from guieval.journal.run_files import Manifest, setup_line
 from guieval.metrics.breakdown import rows_by
-from guieval.metrics.columns import End, RunColumns
+from guieval.metrics.columns import RunColumns
 from guieval.metrics.intervals import Terms
 from guieval.metrics.leading import Leading, leading
-from guieval.metrics.measured import SHARE, Better, Measured
+from guieval.metrics.measured import SHARE
 from guieval.metrics.of_group import OfGroup
 from guieval.metrics.paired import holm_pairs, ranks
 from guieval.metrics.repeats import differences, in_order, measured
 from guieval.metrics.summary import COVERAGE_NEEDED
-from guieval.reports.comparison import chosen_names, unlike_labels
 from guieval.reports.cut_short import cut_short, judged_with_own, unanswered_of
-from guieval.reports.leaderboards.published_results import ResultColumn as PublishedColumn
+from guieval.reports.leaderboards.board import Board, BoardColumn, BoardRow, Cell, merit
 from guieval.reports.leaderboards.published_results import ResultTable
-from guieval.running.costs import Price, Spending, mean_spending, price_of_run, spending
+from guieval.reports.leaderboards.references import with_references
+from guieval.reports.unlike import unlike_labels
+from guieval.running.costs import Price, mean_spending, price_of_run, spending
 
-_T = TypeVar("_T")
 _LOW = f"coverage is below {100 * COVERAGE_NEEDED:.0f} %"
-
-
-@dataclass(frozen=True)
-class BoardColumn:
-    """A column. Runs share one if the first five fields are equal; ``steps`` is a digest of the planned steps.
-
-    The other fields describe it: what the metric is over, its unit and which way is better, the steps in words, what they are
-    (steps or tasks), the numbers of steps and episodes, and the sample set that the source's numbers are over, if it is known.
-    """
-
-    benchmark: str
-    steps: str
-    overlay: str
-    protocol: str
-    metric: str
-    of: str = field(compare=False)
-    unit: str = field(compare=False)
-    better: Better | None = field(compare=False)
-    dataset: str = field(compare=False)
-    selection: str = field(compare=False)
-    row: Literal["step", "task"] = field(compare=False)
-    step_count: int = field(compare=False)
-    episode_count: int = field(compare=False)
-    published_set: str | None = field(compare=False)
-
-    @property
-    def name(self) -> str:
-        """Benchmark, protocol and metric."""
-        return f"{self.benchmark}, {self.protocol}, {self.metric}"
-
-    @property
-    def heading(self) -> str:
-        """The metric with its unit."""
-        return f"{self.metric} ({'%' if self.unit == SHARE else self.unit})"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A metric of a run, or its mean over repeats.
-
-    ``rank`` is among the rows of the same column and mode (``None`` for a single one); rank 1 is the best row and all
-    that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces
-    (``None`` of tasks), ``ends`` how the planned steps ended, of all repeats. ``published_steps``: whether the run was over the
-    steps of the source's numbers, if these are a known set. ``spending``: ``None`` if no server reported tokens.
-    """
-
-    measured: Measured
-    rank: int | None
-    coverage: float | None
-    ends: Mapping[End, int]
-    directory: str
-    published_steps: bool | None
-    spending: Spending | None = None
-
-
-@dataclass(frozen=True)
-class BoardRow:
-    """A model in a mode and a scaffold, over its repeats; ``cells`` in the columns' order. ``note`` distinguishes rows of one
-    model and mode."""
-
-    model: str
-    mode: str
-    thinking: bool | None
-    scaffold: str
-    note: str
-    cells: tuple[Cell | None, ...]
-
-
-@dataclass(frozen=True)
-class ReferenceRow:
-    """A paper's metrics in percent, in the columns' order, with the decimals it prints."""
-
-    model: str
-    mode: str
-    source: str
-    table: str
-    values: tuple[tuple[float, int] | None, ...]
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """A run's metric and the published one of the same checkpoint, mode, benchmark, protocol and name, in percent.
-
-    ``inside``: whether the published value is in the interval of the run's metric.
-    """
-
-    model: str
-    mode: str
-    column: BoardColumn
-    own: float
-    published: float
-    decimals: int
-    inside: bool | None
-    published_steps: bool | None
-    source: str
-
-    @property
-    def difference(self) -> float:
-        """The run's metric minus the published one, in points."""
-        return self.own - self.published
-
-    def __str__(self) -> str:
-        text = (
-            f"{self.model} ({self.mode}), {self.column.name}: {self.own:.2f} here, "
-            f"{self.published:.{self.decimals}f} in {self.source}, {self.difference:+.2f} points"
-        )
-        if self.inside and self.published_steps is not False:
-            near = math.ceil(10 * abs(self.difference) - 1e-6) / 10
-            text += f": reproduced within {near:.1f}, inside the interval"
-        elif self.inside is not None:
-            text += f", {'inside' if self.inside else 'outside'} the interval"
-        if self.published_steps is False:
-            text += f" (other steps: the published ones are sample set {self.column.published_set})"
-        return text
-
-
-@dataclass(frozen=True)
-class Board:
-    """The whole table. ``notes`` are sentences below it in every format; brief tables mark those in ``marked``."""
-
-    columns: tuple[BoardColumn, ...]
-    rows: tuple[BoardRow, ...]
-    references: tuple[ReferenceRow, ...]
-    reproductions: tuple[Reproduction, ...]
-    notes: tuple[str, ...]
-    marked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -236,138 +107,12 @@ def leaderboard(
     _rank(models, cells, by)
     columns = tuple(dict.fromkeys(column for own in cells for column in own))
     rows = tuple(_rows(models, cells, columns))
-    notes_of_runs = list(_notes(models, rows, columns))
-    means = list(_means(references, columns))
-    columns, rows = (*columns, *(mean.column for mean in means)), tuple(_with_means(row, means) for row in rows)
     left_out = [run.directory for own in scored for run in own if not run.columns.answered]
     notes = [f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out]
     notes += [f"unlike labels, ranked anyway: {each}" for each in unlike]
     short, marked = _merged(models)
-    notes += [*notes_of_runs, *short, *marked]
-    published: list[ReferenceRow] = []
-    reproductions: list[Reproduction] = []
-    for table in references:
-        matching = _matching(table, columns)
-        notes += _reference_notes(table, matching, columns, rows)
-        published += _reference_rows(table, matching, len(columns))
-        reproductions += _reproductions(table, matching, columns, rows)
-    return Board(columns, rows, tuple(published), tuple(reproductions), tuple(notes), tuple(marked))
-
-
-def arranged(board: Board, metrics: str | None = None, sort: str | None = None) -> Board:
-    """The board with the columns of these metrics alone (``None``: all), its rows sorted by a metric, the best first.
-
-    ``metrics`` has commas between its names. ``sort`` is by default the first column's; runs that do not have it come last.
-    Raises :class:`UsageError` naming the nearest for a metric that the board does not have.
-    """
-    chosen = list(range(len(board.columns)))
-    if metrics is not None:
-        chosen = _places(board, metrics)
-    order = _places(board, sort) if sort is not None else chosen
-
-    def key(row: BoardRow) -> list[float]:
-        return [-_merit(row.cells[place]) for place in order]
-
-    def kept(cells: Sequence[_T]) -> tuple[_T, ...]:
-        return tuple(cells[place] for place in dict.fromkeys(chosen))
-
-    columns = kept(board.columns)
-    rows = [replace(row, cells=kept(row.cells)) for row in sorted(board.rows, key=key)]
-    return replace(
-        board,
-        columns=columns,
-        rows=tuple(row for row in rows if any(row.cells)),
-        references=tuple(replace(row, values=kept(row.values)) for row in board.references if any(kept(row.values))),
-        reproductions=tuple(reproduction for reproduction in board.reproductions if reproduction.column in columns),
-    )
-
-
-@dataclass(frozen=True)
-class _Mean:
-    """A mean over benchmarks, and the places of the columns that it is of."""
-
-    column: BoardColumn
-    parts: tuple[int, ...]
-
-
-def _means(references: Sequence[ResultTable], columns: Sequence[BoardColumn]) -> Iterator[_Mean]:
-    """The means over benchmarks that published tables print and the board has all parts of, each over one set of steps."""
-    seen: set[tuple[int, ...]] = set()
-    for published in (column for table in references for column in table.columns if column.mean_over):
-        of = [
-            [
-                place
-                for place, column in enumerate(columns)
-                if (column.benchmark, column.protocol, column.metric) == (benchmark, published.protocol, metric)
-            ]
-            for benchmark, metric in published.mean_over.items()
-        ]
-        places = tuple(same[0] for same in of if len(same) == 1)
-        if len(places) < len(of) or places in seen:
-            continue
-        seen.add(places)
-        parts = [columns[place] for place in places]
-        steps = sha256("".join(part.steps for part in parts).encode()).hexdigest()[:12]
-        mean = replace(
-            parts[0],
-            benchmark=_benchmarks(published) or "",
-            steps=steps,
-            metric=published.metric or published.title,
-            of=f"benchmarks with equal weights ({', '.join(f'{part.metric} on {part.benchmark}' for part in parts)})",
-            selection="",
-            step_count=sum(part.step_count for part in parts),
-            episode_count=sum(part.episode_count for part in parts),
-            published_set=None,
-        )
-        yield _Mean(mean, places)
-
-
-def _benchmarks(published: PublishedColumn) -> str | None:
-    """What a board calls that which a published column is over."""
-    return f"mean over {', '.join(published.mean_over)}" if published.mean_over else published.benchmark
-
-
-def _with_means(row: BoardRow, means: Sequence[_Mean]) -> BoardRow:
-    """The row with a cell for each mean of which it has all parts.
-
-    The benchmarks' numbers are independent, so the interval's distances from the mean are those of the parts, by Pythagoras and
-    divided by their number (G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures", 2008).
-    """
-    found: list[Cell | None] = []
-    for mean in means:
-        cells = [cell for place in mean.parts if (cell := row.cells[place]) is not None and cell.measured.value is not None]
-        parts = [cell.measured for cell in cells]
-        values = [part.value for part in parts if part.value is not None]
-        if len(values) < len(mean.parts):
-            found.append(None)
-            continue
-        value = math.fsum(values) / len(values)
-        ends = [part.interval for part in parts if part.interval is not None]
-        interval = None
-        if len(ends) == len(parts):
-            below = math.hypot(*(at - each.low for at, each in zip(values, ends, strict=True))) / len(values)
-            above = math.hypot(*(each.high - at for at, each in zip(values, ends, strict=True))) / len(values)
-            interval = replace(ends[0], low=max(0.0, value - below), high=min(1.0, value + above))
-        n, missing = sum(part.n for part in parts), sum(part.missing for part in parts)
-        measured = Measured(value, n, of=parts[0].of, missing=missing, interval=interval, unit=parts[0].unit)
-        known = {cell.published_steps for cell in cells}
-        directories = ", ".join(dict.fromkeys(cell.directory for cell in cells))
-        held = False if False in known else None if None in known else True
-        found.append(Cell(measured, None, None, {}, directory=directories, published_steps=held))
-    return replace(row, cells=(*row.cells, *found))
-
-
-def _merit(cell: Cell | None) -> float:
-    """A number that is larger for a better cell; minus infinity for one without a value."""
-    if cell is None or cell.measured.value is None:
-        return -math.inf
-    return -cell.measured.value if cell.measured.better == "less" else cell.measured.value
-
-
-def _places(board: Board, metrics: str) -> list[int]:
-    known = list(dict.fromkeys(column.metric for column in board.columns))
-    chosen = chosen_names(metrics, known)
-    return [place for name in chosen for place, column in enumerate(board.columns) if column.metric == name]
+    notes += [*_notes(models, rows, columns), *short, *marked]
+    return with_references(Board(columns, rows, (), (), tuple(notes), tuple(marked)), references)
 
 
 def _scored(directory: Path, protocols: Sequence[str] | None, prices: Sequence[Price]) -> _Run:
@@ -445,7 +190,7 @@ def _rank(models: Sequence[_RepeatedModel], cells: Sequence[dict[BoardColumn, Ce
             continue
         terms = [[_terms(run.columns, column, by) for run in models[place].runs] for place in places]
         table = differences(terms, share=column.unit == SHARE)
-        values = [_merit(cells[place][column]) for place in places]
+        values = [merit(cells[place][column]) for place in places]
         for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
             cells[place][column] = replace(cells[place][column], rank=rank)
 
@@ -508,7 +253,7 @@ def _notes(models: Sequence[_RepeatedModel], rows: Sequence[BoardRow], columns: 
         by_benchmark[column.benchmark].setdefault((column.steps, column.overlay), column)
     for benchmark, kinds in by_benchmark.items():
         if len({(column.selection, column.step_count) for column in kinds.values()}) < len(kinds):  # else their titles say it
-            parts = "; ".join(map(_steps, kinds.values()))
+            parts = "; ".join(column.over for column in kinds.values())
             yield f"runs on {benchmark} differ in their steps, or in accepted actions, and so share no column: {parts}"
 
 
@@ -564,11 +309,6 @@ def _repeats(models: Sequence[_RepeatedModel]) -> Iterator[str]:
         yield f"each model: {line}" if len(lines[line]) == len(models) else f"{_named(lines[line], firsts)}: {line}"
 
 
-def _steps(column: BoardColumn) -> str:
-    overlay = f", overlay {column.overlay}" if column.overlay else ""
-    return f"{column.selection or 'all'} ({column.step_count:,} {column.row}s, {column.steps[:6]}{overlay})"
-
-
 def _shortcomings(run: _Run) -> Iterator[str]:
     """What a reader must know of a run, runs share a note, for tables have the numbers."""
     columns = run.columns
@@ -583,76 +323,3 @@ def _shortcomings(run: _Run) -> Iterator[str]:
     coverage = columns.coverage(next(iter(columns.judged.values()))).value
     if coverage is not None and coverage < COVERAGE_NEEDED:
         yield _LOW
-
-
-def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[int, int, PublishedColumn]]:
-    """Which column of a published table is which of the board's: (place there, place here, the published one)."""
-    return [
-        (there, here, published)
-        for there, published in enumerate(table.columns)
-        for here, column in enumerate(columns)
-        if (_benchmarks(published), published.protocol, published.metric) == (column.benchmark, column.protocol, column.metric)
-        and published.tasks in (None, column.episode_count)
-    ]
-
-
-def _reference_notes(
-    table: ResultTable,
-    matching: Sequence[tuple[int, int, PublishedColumn]],
-    columns: Sequence[BoardColumn],
-    rows: Sequence[BoardRow],
-) -> Iterator[str]:
-    """Notes on columns in which a published metric is, or may be, over other steps than the runs."""
-    if not matching:
-        yield f"{table.source} has none of these metrics"
-    for here in dict.fromkeys(here for _, here, _ in matching):
-        column = columns[here]
-        known = {cell.published_steps for row in rows if (cell := row.cells[here]) is not None}
-        if known != {True}:
-            over = "the paper's own steps" if column.published_set is None else f"sample set {column.published_set}"
-            yield (
-                f"{table.source}: what it prints for {column.name} is over {over}, "
-                f"and the runs of that column are over {_steps(column)}"
-            )
-
-
-def _reference_rows(
-    table: ResultTable, matching: Sequence[tuple[int, int, PublishedColumn]], width: int
-) -> Iterator[ReferenceRow]:
-    for row in table.rows:
-        by_mode: defaultdict[str, list[tuple[float, int] | None]] = defaultdict(lambda: [None] * width)
-        for there, here, published in matching:
-            value = row.values[there]
-            if value is not None and published.mode is not None:
-                by_mode[published.mode][here] = (value, published.decimals)
-        for mode, values in by_mode.items():
-            yield ReferenceRow(row.title, mode, table.source, table.name, tuple(values))
-
-
-def _reproductions(
-    table: ResultTable,
-    matching: Iterable[tuple[int, int, PublishedColumn]],
-    columns: Sequence[BoardColumn],
-    rows: Sequence[BoardRow],
-) -> Iterator[Reproduction]:
-    for there, here, published in matching:
-        for row in rows:
-            cell = row.cells[here]
-            if cell is None or (own := cell.measured.value) is None or row.mode != published.mode:
-                continue
-            for printed in table.rows:
-                value = printed.values[there]
-                if value is None or printed.checkpoint != row.model or printed.thinking not in (None, row.thinking):
-                    continue
-                interval = cell.measured.interval
-                yield Reproduction(
-                    model=printed.title,
-                    mode=row.mode,
-                    column=columns[here],
-                    own=100 * own,
-                    published=value,
-                    decimals=published.decimals,
-                    inside=None if interval is None else interval.low <= value / 100 <= interval.high,
-                    published_steps=cell.published_steps,
-                    source=table.source,
-                )

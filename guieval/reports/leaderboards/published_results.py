@@ -12,13 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from guieval.data.files import read_text
 from guieval.data.names import natural_order
 from guieval.data.shipped import config_folder
-from guieval.data.yaml_text import read_yaml
-from guieval.errors import UsageError, first_problem, nearest
+from guieval.data.user_files import read_record
+from guieval.errors import UsageError, nearest
 
 
 class _Value(BaseModel):
@@ -229,16 +228,7 @@ def get_results(name: str) -> ResultTable:
             f"unknown table {name!r}{nearest(name, known)}; `guieval leaderboard --list-references` lists them, and a path "
             "ending in .yaml names one of your own"
         )
-    try:
-        table = ResultTable.model_validate(read_yaml(read_text(path)))
-    except OSError as error:
-        raise UsageError(f"the table {str(path)!r} cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        problem = first_problem(error, ResultTable)
-        field = f", field {problem.field}" if problem.field else ""
-        raise UsageError(f"the table {str(path)!r} is not valid{field}: {problem.message}") from None
-    except ValueError as error:
-        raise UsageError(f"the table {str(path)!r} is not a YAML file: {error}") from None
+    table = read_record(path, ResultTable, "the table", yaml=True)
     if table.name != path.stem:  # reports name a table by it: no file may pass for another
         raise UsageError(f"the table {str(path)!r} calls itself {table.name!r}; it must have its file's name")
     return table

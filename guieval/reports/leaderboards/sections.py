@@ -2,48 +2,42 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
 from guieval.evaluation import get_protocol
-from guieval.metrics.front import front
-from guieval.metrics.measured import SHARE, Measured
-from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow
+from guieval.metrics.front import Spent, fronts
+from guieval.metrics.measured import SHARE
+from guieval.reports.leaderboards.board import Board, BoardColumn, BoardRow
 from guieval.running.costs import COSTED_STEPS, Spending, amount
-
-
-@dataclass(frozen=True)
-class SpentPoint:
-    """A run's share and what it spends; ``row`` is its place in the board, ``best`` whether it is on its mode's front."""
-
-    row: int
-    spent: float
-    share: Measured
-    best: bool
-
-    @property
-    def value(self) -> float:
-        """The metric's value, a share in [0, 1], on the vertical axis."""
-        return self.share.value or 0.0
 
 
 @dataclass(frozen=True)
 class Front:
     """A metric against tokens, or against cost in ``currency``.
 
-    ``left_out`` are the places of the rows whose spending is not known.
+    ``left_out`` are the titles of the rows whose spending is not known.
     """
 
     column: BoardColumn
     axis: str
     currency: str | None
-    points: tuple[SpentPoint, ...]
-    left_out: tuple[int, ...]
+    points: tuple[Spent, ...]
+    left_out: tuple[str, ...]
 
-    def shown(self, point: SpentPoint) -> str:
+    @cached_property
+    def best(self) -> list[list[Spent]]:
+        """The points on the front of each mode."""
+        return fronts(self.points)
+
+    def is_best(self, point: Spent) -> bool:
+        """Whether the point is on the front of its mode."""
+        return any(point in best for best in self.best)
+
+    def shown(self, point: Spent) -> str:
         """The cost of a run, as text."""
         return f"{point.spent:,.0f}" if self.currency is None else amount(point.spent, self.currency)
 
@@ -80,7 +74,7 @@ class BoardSection:
 
     @property
     def tokens(self) -> str:
-        """The heading of tokens, which says whether they are per step or per task."""
+        """The heading of tokens."""
         return f"tokens per {self.step}"
 
     @cached_property
@@ -109,20 +103,16 @@ class BoardSection:
         rows, place = self.board.rows, self._leading
         if place is None:
             return None
-        known: dict[str, list[tuple[int, float, Measured]]] = defaultdict(list)
-        for row, cost in zip(self.rows, spent, strict=True):
-            cell = rows[row].cells[place]
+        points, left_out = [], []
+        for row, cost in zip((rows[each] for each in self.rows), spent, strict=True):
+            cell = row.cells[place]
             if cost is not None and cell is not None and cell.measured.value is not None:
-                known[rows[row].mode].append((row, cost, cell.measured))
-        if all(len(same) < 2 for same in known.values()):
+                points.append(Spent(row.name, cost, cell.measured, row.mode))
+            else:
+                left_out.append(row.title)
+        if max(Counter(point.mode for point in points).values(), default=0) < 2:
             return None
-        points = []
-        for same in known.values():
-            best = front([(cost, share.value or 0.0) for _, cost, share in same])
-            points += [SpentPoint(*each, best=at in best) for at, each in enumerate(same)]
-        drawn = {point.row for point in points}
-        left_out = tuple(row for row in self.rows if row not in drawn)
-        return Front(self.board.columns[place], axis, currency, tuple(points), left_out)
+        return Front(self.board.columns[place], axis, currency, tuple(points), tuple(left_out))
 
     @property
     def _leading(self) -> int | None:

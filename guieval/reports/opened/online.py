@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, overload
 
+from guieval.data.benchmark import named_key
 from guieval.data.screenshots import read_picture
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError
 from guieval.journal.run_files import Manifest
 from guieval.metrics.of_run import Metrics
 from guieval.online.trajectory import TrajectoryStep
 from guieval.reports.marks import MarkOverlay
 from guieval.reports.trajectories.reading import OnlineTrajectories, RecordedTrajectory
-from guieval.steps import EpisodeKey, Plan
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -54,7 +54,7 @@ class OpenedOnlineRun:
 
         Raises :class:`guieval.errors.UsageError` if the run has no such task or repetition, or several subsets have the task.
         """
-        repetitions = self._read.of(planned_episode(self._read.run.plan, task, subset, "task"))
+        repetitions = self._read.of(named_key(self._read.run.plan, task, subset, "the run", "task"))
         if not 0 <= repetition < len(repetitions):
             raise UsageError(f"task {task!r} has no repetition {repetition}: it has {len(repetitions)}, counted from 0")
         return OpenedTrajectory(repetitions[repetition], self.directory)
@@ -66,19 +66,6 @@ class OpenedOnlineRun:
             last = f"its steps are 0 to {len(steps) - 1}" if len(steps) else "it has no steps"
             raise UsageError(f"repetition {repetition} of task {task!r} has no step {index}; {last}")
         return steps[index]
-
-
-def planned_episode(plan: Plan, name: str, subset: str | None, kind: Literal["episode", "task"] = "episode") -> EpisodeKey:
-    """The episode with an id; :class:`guieval.errors.UsageError` if the plan has none, or several subsets have it."""
-    keys = [key for key in plan if key.episode_id == name and subset in (None, key.subset)]
-    if not keys:
-        known = [key.episode_id for key in plan]
-        first = f"; it has {len(known):,}, the first is {known[0]!r}" if known else ""
-        raise UsageError(f"the run has no {kind} {name!r}{nearest(name, known) or first}")
-    if len(keys) > 1:
-        subsets = ", ".join(repr(key.subset) for key in keys)
-        raise UsageError(f"several subsets have the {kind} {name!r}: add subset, one of {subsets}")
-    return keys[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guieval.actions import Action
+from guieval.data.benchmark import named_key
 from guieval.data.screenshots import read_picture
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
@@ -25,7 +26,7 @@ from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, open_folder
 from guieval.metrics.of_run import Metrics, data_frame
 from guieval.reports.marks import step_overlay
-from guieval.reports.opened.online import OpenedOnlineRun, planned_episode
+from guieval.reports.opened.online import OpenedOnlineRun
 from guieval.reports.past_runs import RunState, past_run
 from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, walk
@@ -132,7 +133,7 @@ class OpenedRun:
             ends = accumulate(map(len, self._run.plan.values()))
             key = next(key for key, end in zip(self._run.plan, ends, strict=True) if which < end)
             return next(step for step in self.walk(protocol, key) if step.number == which)
-        key = planned_episode(self._run.plan, which, subset)
+        key = named_key(self._run.plan, which, subset, "the run")
         for step in self.walk(protocol, key):
             if step.index == index:
                 return step

@@ -1,26 +1,21 @@
 // Sorts a table by the column whose head is pressed: numbers largest first, texts from A; pressed again, the other way round.
 // What a column has no value of stays below, either way.
 for (const table of document.querySelectorAll("table.sortable")) {
-  const heads = [...[...table.tHead.rows].at(-1).cells];
+  const heads = [...table.tHead.rows[0].cells];
   const body = table.tBodies[0];
-  const value = (row, place, kind) => {
-    const cell = row.cells[place];
-    if (kind === "text") return cell.textContent.trim();
-    return cell.dataset.value === "" ? null : Number(cell.dataset.value);
-  };
   heads.forEach((head, place) => {
-    const kind = head.dataset.kind;
+    const numeric = head.classList.contains("number");
+    const value = ({ cells }) => (numeric ? Number(cells[place].dataset.value ?? NaN) : cells[place].textContent.trim());
     head.querySelector("button").addEventListener("click", () => {
-      const first = kind === "number" ? "descending" : "ascending";
-      const second = kind === "number" ? "ascending" : "descending";
+      const [first, second] = numeric ? ["descending", "ascending"] : ["ascending", "descending"];
       const order = head.getAttribute("aria-sort") === first ? second : first;
       for (const each of heads) each.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", order);
       const sign = order === "ascending" ? 1 : -1;
-      const rows = [...body.rows].map((row) => [value(row, place, kind), row]);
+      const rows = [...body.rows].map((row) => [value(row), row]);
       rows.sort(([a], [b]) => {
-        if (a === null || b === null) return (a === null) - (b === null);
-        return sign * (kind === "number" ? a - b : a.localeCompare(b, undefined, { numeric: true }));
+        if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
+        return sign * (numeric ? a - b : a.localeCompare(b, undefined, { numeric: true }));
       });
       body.append(...rows.map(([, row]) => row));
     });

@@ -14,7 +14,7 @@ import numpy as np
 from guieval.errors import UsageError
 from guieval.metrics.breakdown import BreakdownCell
 from guieval.metrics.columns import TYPES
-from guieval.reports.plots.paper import Look, Width, drawing, interval_ends, legend, looks, percent_axis
+from guieval.reports.plots.paper import Look, Width, drawing, interval_ends, legend, looks, percent_axis, whisker
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -60,12 +60,7 @@ def bars(runs: Mapping[str, Sequence[BreakdownCell]], width: Width = "column") -
             handles.append(Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="black", linewidth=0.5))
             for middle, cell in zip(at.tolist(), shown, strict=True):
                 if (interval := cell.exact_match.interval) is not None:
-                    ends = [100 * interval.low, 100 * interval.high]
-                    # White below black, or the whisker is lost in a hatch.
-                    axes.plot(ends, [middle] * 2, color="white", linewidth=2.0, solid_capstyle="butt", zorder=3)
-                    axes.plot(
-                        ends, [middle] * 2, color="black", linewidth=0.8, marker="|", markersize=2.5, zorder=4, clip_on=False
-                    )
+                    whisker(axes, 100 * interval.low, 100 * interval.high, middle)
         axes.set_yticks(range(len(labels)), [f"{label}\n{counted(label, runs)}" for label in labels])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(labels) - 0.5, -0.5)

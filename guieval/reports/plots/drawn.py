@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guieval.errors import UsageError
 from guieval.reports.plots.paper import Width
+from guieval.scoring.matrix import ALL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from guieval.metrics.columns import RunColumns
 
 
 class Drawn(NamedTuple):
@@ -59,11 +62,38 @@ class PlotKind(NamedTuple):
             fitting = [name for name, kind in kinds.items() if option in kind.takes.split()]
             if value and fitting and given.kind not in fitting:
                 raise UsageError(f"--{option.replace('_', '-')} is for {', '.join(fitting)}, not for {given.kind}")
+        if given.kind in ONE_PROTOCOL and (len(given.protocol) > 1 or ALL in given.protocol):
+            raise UsageError(f"{given.kind} is drawn under one protocol; matrix shows several")
         if self.of and not given.runs:
             raise UsageError(f"{given.kind} is drawn of {self.of}")
         if given.runs and not self.of:
             raise UsageError(f"{given.kind} is drawn without runs, and {str(given.runs[0])!r} was given")
 
 
+def check_labels(labels: Sequence[str] | None, count: int, what: str = "runs") -> None:
+    """Raise :class:`UsageError` unless there is a label for each of ``count`` runs, or none at all."""
+    if labels is not None and len(labels) != count:
+        raise UsageError(f"there are {count} {what} and {len(labels)} --label; give one for each, in order")
+
+
+def apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
+    """Unique labels: the run's directory is added to duplicates; :class:`UsageError` if that does not tell them apart."""
+    titles = [
+        f"{label} ({place.name})" if labels.count(label) > 1 else label for label, place in zip(labels, places, strict=True)
+    ]
+    if twice := next((label for label in titles if titles.count(label) > 1), None):
+        raise UsageError(f"two runs would be called {twice!r}; give each its own --label")
+    return titles
+
+
+def titles_of(columns: Sequence[RunColumns]) -> list[str]:
+    """A label from those of model, benchmark and mode that differ between runs; the model if none differs."""
+    named = [(run.model, run.benchmark, run.mode) for run in columns]
+    telling = [place for place in range(3) if len({each[place] for each in named}) > 1] or [0]
+    return [", ".join(each[place] for place in telling) for each in named]
+
+
 RUNS = "runs: name at least one run directory"
 """What most kinds of picture are drawn of."""
+ONE_PROTOCOL = ("actions", "bars", "horizon", "pareto", "samples")
+"""Kinds that are drawn of runs under one protocol."""

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, harmless, known_name, nearest
@@ -17,16 +16,17 @@ from guieval.journal.run_folders import runs_over, several_runs
 from guieval.metrics import Measured
 from guieval.metrics.breakdown import mean_breakdown
 from guieval.metrics.columns import RunColumns
+from guieval.metrics.front import Spent, fronts
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.repeats import measured
 from guieval.metrics.sampling import Sampled, sampled
 from guieval.reports.plots.breakdowns import bars, between, horizon, ordered
-from guieval.reports.plots.drawn import Drawn, PlotOptions
+from guieval.reports.plots.drawn import Drawn, PlotOptions, apart, check_labels, titles_of
 from guieval.reports.plots.heat import Grid, heat
-from guieval.reports.plots.pareto import Spent, on_front, pareto
+from guieval.reports.plots.pareto import pareto
 from guieval.reports.plots.samples import samples
 from guieval.running.costs import COSTED_STEPS, mean_spending, price_of_run, read_prices, spending
-from guieval.scoring.matrix import ALL, judge_run
+from guieval.scoring.matrix import judge_run
 
 _LOG = logging.getLogger(__name__)
 POOLED = ("actions", "horizon")
@@ -59,7 +59,7 @@ class Scored:
     @cached_property
     def models(self) -> Mapping[str, Sequence[RunColumns]]:
         """The runs of each label: one, or several that are repeats; a directory is added to a label that occurs twice."""
-        return dict(zip(_apart(self.labels, [each.folder for each in self.groups]), self.by_group, strict=True))
+        return dict(zip(apart(self.labels, [each.folder for each in self.groups]), self.by_group, strict=True))
 
     @property
     def intervals_over(self) -> str:
@@ -81,16 +81,12 @@ def of_steps(draw: Callable[[Scored, PlotOptions], Drawn], options: PlotOptions)
 
 def _score(options: PlotOptions) -> Scored:
     kind, labels = options.kind, options.label
-    if kind != "matrix" and (len(options.protocol) > 1 or ALL in options.protocol):
-        raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
     choice = Choice(sample_set=options.sample_set, subsets=tuple(options.subset))
     places = runs_over("steps", several_runs(options.runs), INSTEAD)
     first = judge_run(places[0], options.protocol or None).columns(choice)
     scored = [first, *(judge_run(each, list(first.judged)).columns(choice) for each in places[1:])]
     groups = [Repeats.of(each) for each in places] if kind == "samples" else grouped(places)
-    if labels is not None and len(labels) != len(groups):
-        what = "rows, repeats as one," if len(groups) < len(places) else "runs"
-        raise UsageError(f"there are {len(groups)} {what} and {len(labels)} --label; give one for each, in order")
+    check_labels(labels, len(groups), "rows, repeats as one," if len(groups) < len(places) else "runs")
     answered = {place: run for place, run in zip(places, scored, strict=True) if run.answered}
     for place in sorted({*places} - {*answered}, key=places.index):
         _LOG.warning("%s", harmless(f"note: the run {str(place)!r} is left out: no step of it was answered"))
@@ -147,30 +143,13 @@ def pareto_of(scored: Scored, options: PlotOptions) -> Drawn:
         raise UsageError("there is nothing to draw: " + "; ".join(f"run {place!r}: {why}" for place, why in left_out.items()))
     for place, why in left_out.items():
         _LOG.warning("%s", harmless(f"note: the run {place!r} is left out: {why}"))
-    best = " and ".join(run.name for run in on_front(points))
+    best = " and ".join(run.name for of_mode in fronts(points) for run in of_mode)
     sizes = between({point.share.n for point in points})
     modes = " of its mode" * (len({point.mode for point in points}) > 1)
     caption = (
         f"exact match of {sizes} steps under {scored.protocol} against {axis}, 95 % intervals; on the front{modes}: {best}"
     )
     return Drawn(pareto(points, "exact match", axis, options.width), caption, [point._asdict() for point in points])
-
-
-def titles_of(columns: Sequence[RunColumns]) -> list[str]:
-    """A label from those of model, benchmark and mode that differ between runs; the model if none differs."""
-    named = [(run.model, run.benchmark, run.mode) for run in columns]
-    telling = [place for place in range(3) if len({each[place] for each in named}) > 1] or [0]
-    return [", ".join(each[place] for place in telling) for each in named]
-
-
-def _apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
-    """Unique labels: the run's directory is added to duplicates."""
-    titles = [
-        f"{label} ({place.name})" if labels.count(label) > 1 else label for label, place in zip(labels, places, strict=True)
-    ]
-    if twice := next((label for label in titles if titles.count(label) > 1), None):
-        raise UsageError(f"two runs would be called {twice!r}; give each its own --label")
-    return titles
 
 
 def actions(scored: Scored, options: PlotOptions) -> Drawn:

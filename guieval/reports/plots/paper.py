@@ -184,6 +184,12 @@ def interval_ends(numbers: Iterable[Measured | None], scale: float = 100.0) -> t
     return [low for low, _ in ends], [high for _, high in ends]
 
 
+def whisker(axes: Axes, low: float, high: float, at: float) -> None:
+    """An interval on a horizontal bar at ``at``: white below black, or it is lost in a hatch."""
+    axes.plot([low, high], [at] * 2, color="white", linewidth=2.0, solid_capstyle="butt", zorder=3)
+    axes.plot([low, high], [at] * 2, color="black", linewidth=0.8, marker="|", markersize=2.5, zorder=4, clip_on=False)
+
+
 def percent_axis(axes: Axes, which: Literal["x", "y"], words: str) -> None:
     """The whole range of shares, 0 to 100 %, with faint lines to read values by."""
     axis, limits = (axes.xaxis, axes.set_xlim) if which == "x" else (axes.yaxis, axes.set_ylim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from guieval.errors import UsageError, known_name
+from guieval.errors import known_name
 from guieval.given import AnyPath, OneOrMore, Paths, every, every_path, one_path
 from guieval.journal.run_folders import several_runs
 from guieval.reports.plots.breakdowns import between
@@ -15,7 +15,6 @@ from guieval.reports.plots.paper import WIDTHS, Width, check_file, write
 from guieval.reports.plots.pooled import of_pools
 from guieval.reports.plots.run_bars import compared, run_bars
 from guieval.reports.plots.strips import film_strips, strips
-from guieval.scoring.matrix import ALL
 from guieval.wings import offered, offers
 
 
@@ -63,8 +62,6 @@ def plot(
 
 
 def _bars(options: PlotOptions) -> Drawn:
-    if len(options.protocol) > 1 or ALL in options.protocol:
-        raise UsageError("bars are drawn under one protocol; matrix shows several")
     found = compared(several_runs(options.runs), options.label, options.metric, next(iter(options.protocol), None))
     tests = f", p of the difference to {found.bars[0].name} (paired, Holm)" * (len(found.bars) > 1)
     sizes = between({bar.value.n for bar in found.bars})

@@ -14,9 +14,9 @@ from guieval.journal.run_folders import pooled_parts, rounds_of, runs_over
 from guieval.metrics.breakdown import mean_breakdown
 from guieval.metrics.columns import RunColumns, concatenated
 from guieval.reports.plots.breakdowns import ordered
-from guieval.reports.plots.drawn import Drawn, PlotOptions
-from guieval.reports.plots.of_steps import INSTEAD, Scored, titles_of
-from guieval.scoring.matrix import ALL, judge_run
+from guieval.reports.plots.drawn import Drawn, PlotOptions, check_labels, titles_of
+from guieval.reports.plots.of_steps import INSTEAD, Scored
+from guieval.scoring.matrix import judge_run
 
 _FEW = 6
 """Cells that a caption names one by one."""
@@ -50,10 +50,7 @@ def of_pools(draw: Callable[[Scored, PlotOptions], Drawn], options: PlotOptions)
 
 def _score(options: PlotOptions) -> Scored:
     folders, labels = options.runs, options.label
-    if len(options.protocol) > 1 or ALL in options.protocol:
-        raise UsageError(f"{options.kind} is drawn under one protocol; matrix shows several")
-    if labels is not None and len(labels) != len(folders):
-        raise UsageError(f"there are {len(folders)} folders and {len(labels)} --label; give one for each, in order")
+    check_labels(labels, len(folders), "folders")
     protocol = next(iter(options.protocol), None) or RunFolder(rounds_of(pooled_parts(folders[0])[0])[0]).protocol
     studies: list[list[RunColumns]] = []
     for folder in folders:

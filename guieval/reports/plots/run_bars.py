@@ -17,7 +17,9 @@ from guieval.metrics.leading import leading
 from guieval.metrics.measured import SHARE, Measured
 from guieval.metrics.repeats import measured
 from guieval.reports.comparison import compare_all
-from guieval.reports.plots.paper import LOOKS, Width, drawing, label_axes, percent_axis
+from guieval.reports.comparison_formats import p_words
+from guieval.reports.plots.drawn import apart, check_labels, titles_of
+from guieval.reports.plots.paper import LOOKS, Width, drawing, label_axes, percent_axis, whisker
 from guieval.scoring.matrix import judge_run
 
 if TYPE_CHECKING:
@@ -56,10 +58,7 @@ def compared(
     ``guieval compare`` refuses.
     """
     groups = grouped(runs)
-    if labels is not None and len(labels) != len(groups):
-        raise UsageError(
-            f"there are {len(groups)} runs, repeats as one, and {len(labels)} --label; give one for each, in order"
-        )
+    check_labels(labels, len(groups), "runs, repeats as one,")
     columns = [[judge_run(run, [protocol] if protocol else None).columns() for run in of.directories] for of in groups]
     rule = next(iter(columns[0][0].judged))
     known = leading(get_protocol(rule), columns[0][0].unit)
@@ -70,12 +69,8 @@ def compared(
     pairs = compare_all([(groups[0], other) for other in groups[1:]], [protocol] if protocol else None)
     tests = [next(each for each in pair.metrics if each.name == chosen.name).difference.p_value for pair in pairs]
     values = [measured(chosen, [(run, run.judged_by(rule)) for run in of]) for of in columns]
-    modes = {of[0].mode for of in columns}
-    titles = [f"{of[0].model}, {of[0].mode}" if len(modes) > 1 else of[0].model for of in columns]
-    apart = [
-        f"{title} ({of.folder.name})" if titles.count(title) > 1 else title for title, of in zip(titles, groups, strict=True)
-    ]
-    bars = map(RunBar, labels or apart, values, [None, *tests])
+    titles = labels or apart(titles_of([of[0] for of in columns]), [of.folder for of in groups])
+    bars = map(RunBar, titles, values, [None, *tests])
     return ComparedBars(chosen.name, rule, chosen.unit, tuple(bars))
 
 
@@ -97,10 +92,8 @@ def run_bars(found: ComparedBars, width: Width = "column") -> Figure:
         ends = [max(share, scale * (bar.value.high or 0.0)) for share, bar in zip(shares, known, strict=True)]
         for row, (bar, share) in enumerate(zip(known, shares, strict=True)):
             if bar.value.low is not None and bar.value.high is not None:
-                whisker = [scale * bar.value.low, scale * bar.value.high]
-                axes.plot(whisker, [row] * 2, color="white", linewidth=2.0, solid_capstyle="butt", zorder=3)
-                axes.plot(whisker, [row] * 2, color="black", linewidth=0.8, marker="|", markersize=2.5, zorder=4)
-            p = "" if bar.p_value is None else " (p < 0.001)" if bar.p_value < 0.001 else f" (p = {bar.p_value:.3f})"
+                whisker(axes, scale * bar.value.low, scale * bar.value.high, row)
+            p = "" if bar.p_value is None else f" ({p_words(bar.p_value)})"
             axes.annotate(
                 f"{share:.1f}{p}", (ends[row], row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=6
             )

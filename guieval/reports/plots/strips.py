@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guieval.errors import UsageError, nearest
 from guieval.reports.opened import OpenedOnlineRun, open_run
-from guieval.reports.plots.paper import MOST_SERIES, Width, drawing
+from guieval.reports.plots.drawn import check_labels
+from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, Width, drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,8 +47,7 @@ def strips(runs: Sequence[Path], task: str | None = None, labels: Sequence[str] 
     """
     if not runs or len(runs) > MOST_SERIES:
         raise UsageError(f"strips are drawn of 1 to {MOST_SERIES} online runs, got {len(runs)}")
-    if labels is not None and len(labels) != len(runs):
-        raise UsageError(f"there are {len(runs)} runs and {len(labels)} --label; give one for each, in order")
+    check_labels(labels, len(runs))
     opened: list[OpenedOnlineRun] = []
     for run in runs:
         read = open_run(run)
@@ -83,7 +83,7 @@ def film_strips(found: Sequence[Strip], width: Width = "two-column") -> Figure:
     """The strips one below the other, each wrapped at four screens in a column and eight in two."""
     across = min(_ACROSS[width], max(5, *(len(strip.frames) for strip in found), 0))
     lines = [max(1, -(-len(strip.frames) // across)) for strip in found]
-    inches: float = 6.8 if width == "two-column" else 3.3
+    inches = WIDTHS[width]
     first = next(frame.screen for strip in found for frame in strip.frames)
     height = inches / across * first.height / first.width
     with drawing(width, sum(lines) * (height + 0.16) + 0.2 * len(found)) as figure:

@@ -14,7 +14,8 @@ from urllib.parse import urlencode
 import numpy as np
 
 from guieval.metrics.columns import TYPES, RunColumns
-from guieval.reports.comparison import compare_runs, compare_tables, footnotes, headings
+from guieval.reports.comparison import compare_runs
+from guieval.reports.comparison_formats import compare_tables, footnotes, headings
 from guieval.reports.console import Run, online_tables
 from guieval.reports.server.overview import JudgedRun
 from guieval.reports.server.shown_tables import clean, shown

@@ -77,11 +77,16 @@ class Number:
         form = (self.form or self._form[0]).removeprefix("+")
         return self._written(self.of.spread or 0.0, form)
 
-    def __str__(self) -> str:
+    @property
+    def without_ends(self) -> str:
+        """The number with n and marks, without its interval."""
         of = ""
         if self.show_n and self.of.value is not None:
             of = f"of {self.of.n:,}" if self.of.unit == "share" else f"(n = {self.of.n:,})"
-        return " ".join(filter(None, (self.shown, of, self.marks, self.ends)))
+        return " ".join(filter(None, (self.shown, of, self.marks)))
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.without_ends, self.ends)))
 
 
 Cell: TypeAlias = str | int | Number | None

@@ -30,9 +30,11 @@ PROMPTS = "prompts fingerprint"
 THOUGHT = "thought prompt fingerprint"
 FIXED_THOUGHTS = "fixed thoughts fingerprint"
 ARTIFACTS = "artifacts fingerprint"
+DECISIONS = "decisions fingerprint"
 CONTENT = "data of the chosen steps"
 """Names of what may differ: the scaffold, the wording of requests, the wording of those for the thoughts of patches, the
-thoughts that a model is given or their form, the responses in a mixed history, and the content of the chosen steps."""
+thoughts that a model is given or their form, the responses in a mixed history, the decisions of an adaptive one, and the
+content of the chosen steps."""
 
 
 def digest(value: Any) -> str:
@@ -192,6 +194,7 @@ def identity(manifest: Manifest) -> dict[str, Any]:
         **({} if thought is None else {THOUGHT: thought}),
         **({} if fixed is None else {FIXED_THOUGHTS: [fixed.sha256, fixed.form]}),
         **({} if mixing is None else {ARTIFACTS: mixing.artifacts.sha256}),
+        **({} if mixing is None or mixing.decisions is None else {DECISIONS: mixing.decisions.sha256}),
         "protocol": manifest.protocol.name,
         "protocol fingerprint": manifest.protocol.fingerprint,
     }

@@ -14,7 +14,7 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, print_json, say, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder, is_run
-from guieval.journal.run_folders import one_run, rounds_of, runs_over, several_runs
+from guieval.journal.run_folders import is_rollout, one_run, rollouts_below, rounds_of, runs_below, runs_over, several_runs
 from guieval.registry import load_benchmark
 from guieval.reports.tables.records import writable
 from guieval.studies.consistency.human_labels import read_human_labels
@@ -62,6 +62,11 @@ def consistency(
             raise UsageError(f"the file {str(file)!r} must end in {' or '.join(endings)}")
     if pool and data is not None:
         raise UsageError("--data is one benchmark's folder, and --pool reads several; leave it out")
+    for judge in () if pool else named:
+        alone = is_run(judge) or is_rollout(judge)
+        if not alone and (parts := [*rollouts_below(judge), *runs_below(judge)]):
+            of = f"{len(parts)} run{'s' * (len(parts) > 1)}"
+            raise UsageError(f"the judge {str(judge)!r} is a folder of {of}: add --pool, which reads RUN and each judge as one")
     judged = run if pool else runs_over("steps", [_judged(run, named)], "judge a run of the model with --mode offline")[0]
     settings = replace(DEFAULTS, radius=radius, min_samples=min_samples)
     labelled = None if labels is None else read_human_labels(labels)

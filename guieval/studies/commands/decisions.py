@@ -18,7 +18,7 @@ from guieval.journal.caveats import mark, notes
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, open_folder, pooled_parts, rounds_of, runs_over, several_runs
 from guieval.reports.plots.paper import Width, check_file, write
-from guieval.reports.tables.records import writable
+from guieval.reports.tables.records import check_ending, writable, write_file
 from guieval.reports.tables.table import Table
 from guieval.steps import StepKey
 from guieval.studies.decisions.clustering import ClusterSettings
@@ -30,11 +30,13 @@ from guieval.studies.decisions.seeds import progress_by_seed
 from guieval.studies.decisions.sensitivity import sensitivity
 from guieval.studies.decisions.shifts import ShiftCell, Shifts, shift
 from guieval.studies.decisions.tables import (
+    STEP_COLUMNS,
     cell_table,
     progress_table,
     run_tables,
     sensitivity_tables,
     shift_tables,
+    step_rows,
     trend_tables,
 )
 
@@ -82,13 +84,12 @@ def decisions(
     ] = PUBLISHED.negligible,
     cell: Annotated[
         str | None,
-        typer.Option(
-            metavar="ROW:COLUMN", help="List the steps of a cell: low:inc of Figure 4, or inc:dec (support size) of Figure 8."
-        ),
+        typer.Option(metavar="ROW:COLUMN", help="List the steps of a cell: low:inc of Figure 4, inc:dec of Figure 8."),
     ] = None,
     form: options.Format = "text",
     json: JSON = False,
     out: Annotated[Path | None, path_option("Write the tables to this file, not to the screen.")] = None,
+    steps: Annotated[Path | None, path_option("Also write the decisions of every step to this .csv or .jsonl file.")] = None,
     plot: options.Picture = None,
     figure: Annotated[
         str | None, typer.Option(help=f"What --plot shows: {'; '.join(f'{name}: {what}' for name, what in FIGURES.items())}.")
@@ -102,8 +103,7 @@ def decisions(
     shown = _figure(figure, plot, against)
     listed = None if cell is None else _cell(cell, against)
     wide = options.check_width(width)
-    if out is not None:
-        writable(out)
+    _check_files(out, steps)
     studies = _studies(runs, against, pool=pool)
     read = _read(studies, _titles(list(studies), label), settings, thresholds, protocol, 0 if against is None else 1)
     studies, measured = {place: studies[place] for place in read}, list(read.values())
@@ -112,6 +112,8 @@ def decisions(
     if sensitivity:
         tables += _sensitivity(studies, measured, settings, protocol, against is not None)
     write_tables(tables, chosen, out)
+    if steps is not None:
+        _write_steps(read, studies, steps)
     if plot is not None:
         _draw(shown, measured, shifts, wide, plot)
 
@@ -248,6 +250,19 @@ def _name(place: Path) -> str:
 
 def _manifests(place: Path) -> list[Manifest]:
     return [RunFolder(each).manifest for each in rounds_of(place)]
+
+
+def _check_files(tables: Path | None, steps: Path | None) -> None:
+    if tables is not None:
+        writable(tables)
+    if steps is not None:
+        check_ending(writable(steps))
+
+
+def _write_steps(read: Mapping[Path, DecisionColumns], studies: Mapping[Path, Sequence[Path]], file: Path) -> None:
+    models = {place: _manifests(parts[0])[0].model_name for place, parts in studies.items()}
+    rows = chain.from_iterable(step_rows(run, models[place]) for place, run in read.items())
+    say(f"steps:    {write_file(file, rows, STEP_COLUMNS):,} in {file}", err=True)
 
 
 def _sensitivity(

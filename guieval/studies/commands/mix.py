@@ -24,7 +24,16 @@ from guieval.reports.tables.table import Table, columns
 from guieval.running.outcome import RunOutcome
 from guieval.settings.sampling import OPTIONS
 from guieval.studies.mix_sweep.running import OpenSweep
-from guieval.studies.mix_sweep.sweep import EqualOsr, MixOutcome, RegimeMetrics, Sweep, at_equal_osr, by_regime, effect_of_gap
+from guieval.studies.mix_sweep.sweep import (
+    EqualOsr,
+    MixOutcome,
+    RegimeMetrics,
+    Sweep,
+    at_equal_osr,
+    by_regime,
+    effect_of_gap,
+    effect_of_near,
+)
 from guieval.studies.mix_sweep.tables import TABLE, SweepResult, check_pool, finished, planned_sweep, pooled
 
 SWEEP_SETTINGS = Settings.of(Sweep, {"seed": "mix_seed"})
@@ -32,8 +41,8 @@ SWEEP_SETTINGS = Settings.of(Sweep, {"seed": "mix_seed"})
 
 @SWEEP_SETTINGS.options(into="sweep_settings")
 @RUN.options(
-    *("model", "bench", "mix_artifacts", "data", "base_urls", "engine", "subset", "sample_set", "episodes", "limit"),
-    *("protocol", "scaffold", "thinking", "concurrency", "patience", *OPTIONS),
+    *("model", "bench", "mix_artifacts", "mix_decisions", "data", "base_urls", "engine", "subset", "sample_set"),
+    *("episodes", "limit", "protocol", "scaffold", "thinking", "concurrency", "patience", *OPTIONS),
 )
 def mix(
     settings: Given,
@@ -131,9 +140,10 @@ def _report_lost(number: int, ended: RunOutcome) -> None:
 
 def _line(outcome: MixOutcome, settings: int) -> str:
     schedule = outcome.mix.schedule
+    near = "" if outcome.mix.near is None else f" (near diverse decisions {outcome.mix.near:.3g})"
     osr = "-" if outcome.osr is None else f"{percentage(outcome.osr, '.1f')} %"
     return (
-        f"{outcome.number + 1} of {settings}: {outcome.regime}, p {schedule.start:.3g} to {schedule.end:.3g}, "
+        f"{outcome.number + 1} of {settings}: {outcome.regime}, p {schedule.start:.3g} to {schedule.end:.3g}{near}, "
         f"mean {schedule.mean:.3f}: OSR {osr}, exact match {percentage(outcome.exact_match)} %"
     )
 
@@ -141,11 +151,12 @@ def _line(outcome: MixOutcome, settings: int) -> str:
 def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None:
     outcomes, directory, several = found.outcomes, found.directory, len(found.benchmarks) > 1
     share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes) if found.regimes else None
-    equal, gap = at_equal_osr(outcomes), effect_of_gap(outcomes)
+    equal, gap, near = at_equal_osr(outcomes), effect_of_gap(outcomes), effect_of_near(outcomes)
     if json:
         values = {"directory": directory, "settings": found.settings, "finished": len(outcomes), "replaceable": share}
         single = {name: {"regimes": by_regime(of), "outcomes": of} for name, of in found.benchmarks.items()} if several else {}
         values |= {"regimes": found.regimes, "equal_osr": equal, "effect_of_gap": gap, "outcomes": outcomes}
+        values |= {} if near is None else {"effect_of_near": near}
         print_json({**values, **({"benchmarks": single} if several else {})})
     elif share is not None:
         names = ("settings", "OSR (%)", "exact match (%)", "mean", "Spearman R_s", "p")
@@ -158,6 +169,11 @@ def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None
             show(Table("Benchmark by benchmark", columns("benchmark", "regime", *names, keys=2), tuple(rows), keys=2))
         if equal:
             _show_equal(equal, gap)
+        if near is not None:
+            say(
+                f"near diverse decisions: OSR {100 * near.osr:+.2f} points, exact match {100 * near.exact_match:+.2f} points "
+                f"(mean over {near.n:,} settings, each against the same schedule without --near)"
+            )
     elif outcomes:
         say("none of the steps has a past, so there is nothing to correlate, or to draw")
     if outcomes:

@@ -41,6 +41,10 @@ from guieval.studies.decisions.sensitivity import (
 )
 from guieval.studies.decisions.shifts import TRENDS, ShiftCell, Shifts
 
+STEP_COLUMNS = (
+    *("run", "model", "benchmark", "subset", "episode_id", "step_index"),
+    *("n", "right", "unparseable", "unsupported", "failed", "decisions", "diversity", "support_size", "stability"),
+)
 _SOLVED = "solved: a step with an exact match among its executions, an episode with all its steps solved (Table 18)"
 
 
@@ -93,6 +97,14 @@ def run_tables(runs: Sequence[DecisionColumns]) -> list[Table]:
         _table("levels", f"Stability levels (low up to {low:g}, high above {high:g})", ("level", *twice), levels),
         _table("pass", "PASS@n (Figure 6)", ("n", *titles), passes, unanswered),
     ]
+
+
+def step_rows(run: DecisionColumns, model: str) -> Iterator[dict[str, object]]:
+    """A line of a file for each step, with :data:`STEP_COLUMNS`; ``None`` for a metric of no execution, or of no decision."""
+    for row, key in enumerate(run.keys):
+        numbers: dict[str, float | None] = {name: getattr(run, name)[row].item() for name in STEP_COLUMNS[6:]}
+        numbers = {name: None if value != value else value for name, value in numbers.items()}  # NaN is no JSON
+        yield {"run": run.title, "model": model, **key._asdict(), **numbers}
 
 
 def progress_table(progress: Mapping[str, Mapping[int, Measured]]) -> Table:

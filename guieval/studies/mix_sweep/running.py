@@ -62,7 +62,8 @@ class OpenSweep:
         mixes = sweep.mixes()
         known = {outcome.number for outcome in read_outcomes(directory)} if resumed else set()
         left = [number for number, mix in enumerate(mixes) if number not in known or _lacks_metrics(directory, number, mix)]
-        given = _configured(config, mixes[0])
+        first_mix = next((mix for mix in mixes if mix.near is not None), mixes[0])  # its manifest names the decisions, too
+        given = _configured(config, first_mix)
         begun = read_sweep(directory).manifest if resumed else None
         if begun is not None:
             requested = Manifest.of({**begun.to_json(), "config": given.model_dump(mode="json")})
@@ -82,12 +83,18 @@ class OpenSweep:
     @property
     def description(self) -> str:
         """The numbers of settings and steps, and how many steps can be mixed, in words."""
-        artifacts = _mixture(self.first).artifacts.steps
+        mixture = _mixture(self.first)
+        artifacts = mixture.artifacts.steps
         plan = self.first.plan
         counted = sum(map(len, plan.values()))
         have = sum(StepKey(*key, index) in artifacts for key, steps in plan.items() for index in steps)
         once = "; decoding is greedy, so equal prompts are sent once" if self._answers_alike else ""
-        return f"{len(self.mixes):,} settings of {counted:,} steps; {have:,} of the steps have an exact answer to mix in{once}"
+        have_text = f"{have:,} of the steps have an exact answer to mix in"
+        if mixture.diversities is not None:
+            diverse = mixture.diversities.diverse(mixture.mix.threshold)
+            near = sum(len({*steps} & {*diverse.get(key, ())}) for key, steps in plan.items())
+            have_text += f", {near:,} have diverse decisions (above {mixture.mix.threshold:g} nats)"
+        return f"{len(self.mixes):,} settings of {counted:,} steps; {have_text}{once}"
 
     def run(
         self, display: Display, *, drop_answers: bool, opened: Callable[[Executor], None] = lambda executor: None
@@ -193,7 +200,8 @@ def _copy(record: StepRecord) -> StepRecord:
 
 
 def _configured(config: RunConfig, mix: Mix) -> RunConfig:
-    return config.having(mix=mix.model_dump(mode="json", exclude_none=True))
+    decisions = None if mix.near is None else config.history.mix_decisions
+    return config.having(mix=mix.model_dump(mode="json", exclude_none=True), mix_decisions=decisions)
 
 
 def _mixture(run: ResolvedRun) -> Mixture:

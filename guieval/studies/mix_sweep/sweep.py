@@ -14,9 +14,8 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,10 @@ from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 from guieval.data.files import read_bytes
 from guieval.errors import UsageError, known_name
 from guieval.history.mixing import (
+    ABOVE,
     KAPPA,
     REGIMES,
+    WITHIN,
     Mix,
     Mixture,
     Pick,
@@ -65,9 +66,19 @@ class Sweep(BaseModel, frozen=True, extra="forbid"):
     over: Span = Field("history", description="what a schedule spans: each step's history, or the episode")
     seed: int = Field(0, ge=0, description="seed of the draws")
     pick: Pick = Field("first", description="which exact answer of a step is mixed in: first or seeded")
+    near: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="run each setting also with this probability near diverse decisions (ours, not the paper's)",
+    )
+    within: int | None = Field(None, ge=0, description=f"how many steps from such a decision are near (default: {WITHIN})")
+    above: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description=f"diversity in nats above which decisions are diverse (default: {ABOVE})"
+    )
 
     def mixes(self) -> list[Mix]:
-        """Every setting, pair by pair and by ascending mean.
+        """Every setting, pair by pair and by ascending mean; then, with ``near``, the adaptive one of each in the same order.
 
         Raises :class:`UsageError` for a pair without a schedule, or a repeated pair.
         """
@@ -75,7 +86,12 @@ class Sweep(BaseModel, frozen=True, extra="forbid"):
         pairs = self.pairs or tuple((start, end) for start in values for end in values)
         if twice := next((pair for pair, count in Counter(pairs).items() if count > 1), None):
             raise UsageError(f"the pair {twice[0]:g}:{twice[1]:g} is given twice, which would repeat the same draws")
-        return [mix for start, end in pairs for mix in self._of_pair(start, end)]
+        scheduled = [mix for start, end in pairs for mix in self._of_pair(start, end)]
+        if self.near is None:
+            return scheduled
+        within, above = WITHIN if self.within is None else self.within, ABOVE if self.above is None else self.above
+        near = {"near": self.near, "within": within, "above": above}
+        return scheduled + [mix.model_copy(update=near) for mix in scheduled]
 
     def _of_pair(self, start: float, end: float) -> Iterator[Mix]:
         Schedule(start, end, self.shape, self.kappa)
@@ -106,7 +122,7 @@ def get_preset(name: str) -> Sweep:
 
 def setting_name(number: int, mix: Mix) -> str:
     """The name of a setting's folder: its number and its schedule."""
-    return f"{number:04d}-{schedule_name(mix.schedule)}"
+    return f"{number:04d}-{schedule_name(mix.schedule)}" + ("" if mix.near is None else f"-near{mix.near:.3g}")
 
 
 class MixOutcome(BaseModel, frozen=True, extra="forbid"):
@@ -144,13 +160,7 @@ def read_outcome(directory: Path, number: int, mixture: Mixture) -> MixOutcome |
 
     If the journal has several records of a step, the last answered one counts.
     """
-    run, schedule, has = RunFolder(directory), mixture.mix.schedule, mixture.artifacts.steps
-    over_episode = mixture.mix.over == "episode"
-
-    @cache
-    def expected(past: int, whole: int) -> float:
-        return math.fsum(schedule.probabilities(whole)[:past].tolist())
-
+    run, has = RunFolder(directory), mixture.artifacts.steps
     counts: Counter[str] = Counter()
     probabilities: list[float] = []
     for key in run.plan:
@@ -161,14 +171,14 @@ def read_outcome(directory: Path, number: int, mixture: Mixture) -> MixOutcome |
                 counts["past"] += past
                 counts["replaced"] += record.history.count("model")
                 counts["available"] += sum(StepKey(*key, earlier) in has for earlier in range(past))
-                probabilities.append(expected(past, record.task.episode_length - 1 if over_episode else past))
+                probabilities += mixture.probabilities(key, past, record.task.episode_length).tolist()
     if counts["steps"] < sum(map(len, run.plan.values())):
         return None
     return MixOutcome(
         number=number,
         mix=mixture.mix,
-        regime=schedule.regime,
-        mu=schedule.mu,
+        regime=mixture.mix.regime,
+        mu=mixture.mix.schedule.mu,
         expected=math.fsum(probabilities),
         **counts,
     )
@@ -328,11 +338,12 @@ PARTS = 5
 def at_equal_osr(outcomes: Sequence[MixOutcome]) -> list[EqualOsr]:
     """The regimes side by side (section 5.3, "at comparable OSR levels"): the OSR that all of them reach in five equal parts.
 
-    Empty with fewer than two regimes, or if no OSR is reached by all.
+    Adaptive settings do not limit it. Empty with fewer than two regimes, or if no OSR is reached by all.
     """
     points = {regime: np.array(each) for regime, each in points_by_regime(outcomes).items()}
-    low = max((float(each[:, 0].min()) for each in points.values()), default=0.0)
-    high = min((float(each[:, 0].max()) for each in points.values()), default=0.0)
+    scheduled = [each for regime, each in points.items() if regime != "adaptive"]
+    low = max((float(each[:, 0].min()) for each in scheduled), default=0.0)
+    high = min((float(each[:, 0].max()) for each in scheduled), default=0.0)
     if len(points) < 2 or not low < high:
         return []
     edges = np.linspace(low, high, PARTS + 1)
@@ -355,16 +366,42 @@ def at_equal_osr(outcomes: Sequence[MixOutcome]) -> list[EqualOsr]:
 def effect_of_gap(outcomes: Sequence[MixOutcome]) -> float | None:
     """By how much exact match rises from a gap of 0 to one of 1 at equal OSR: least squares on OSR and the gap, over settings.
 
-    ``None`` if the settings do not tell the two apart.
+    Adaptive settings are left out, because their gap is not the schedule's. ``None`` if the settings do not tell the two apart.
     """
-    rows = [(1.0, each.osr, each.mix.schedule.gap, each.exact_match) for each in outcomes if each.osr is not None]
+    scheduled = [each for each in outcomes if each.regime != "adaptive" and each.osr is not None]
+    rows = [(1.0, each.osr, each.mix.schedule.gap, each.exact_match) for each in scheduled]
     values = np.array(rows).reshape(-1, 4)
     solution, _, rank, _ = np.linalg.lstsq(values[:, :3], values[:, 3], rcond=None)
     return float(solution[2]) if rank == 3 and len(values) > 3 else None
 
 
+class NearEffect(NamedTuple):
+    """By how much OSR and exact match (fractions) of ``n`` adaptive settings exceed those of their schedules alone (means)."""
+
+    n: int
+    osr: float
+    exact_match: float
+
+
+def effect_of_near(outcomes: Sequence[MixOutcome]) -> NearEffect | None:
+    """The mean difference over pairs of an adaptive setting and the same one without ``near``; ``None`` without any pair."""
+    scheduled = {_schedule_of(each): each for each in outcomes if each.regime != "adaptive" and each.osr is not None}
+    pairs = [(each, scheduled.get(_schedule_of(each))) for each in outcomes if each.regime == "adaptive"]
+    found = [
+        ((each.osr or 0.0) - (alone.osr or 0.0), each.exact_match - alone.exact_match)
+        for each, alone in pairs
+        if alone is not None
+    ]
+    return NearEffect(len(found), *np.mean(found, axis=0).tolist()) if found else None
+
+
+def _schedule_of(outcome: MixOutcome) -> str:
+    return outcome.mix.model_dump_json(exclude={"near", "within", "above"})
+
+
 COLUMNS = (
     *("benchmark", "number", "regime", "start", "end", "gap", "shape", "kappa", "mean", "mu", "over", "seed", "repeat"),
+    *("near", "within", "above"),
     *("steps", "exact", "exact_match", "past", "replaced", "osr", "available", "expected"),
 )
 

@@ -117,6 +117,15 @@ def planned_sweep(
         raise UsageError("a sweep makes every setting's mix itself; leave out mix, or use `guieval run` for a single one")
     if merged.history.mix_artifacts is None:
         raise UsageError("a sweep needs the answers to mix in: add --artifacts RUN, a run or rollout of the same model")
+    if made.near is not None and merged.history.mix_decisions is None:
+        raise UsageError(
+            "--near needs to know where decisions are diverse: add --decisions FILE, which "
+            "`guieval study decisions RUN --steps FILE.jsonl` writes"
+        )
+    if made.near is None and (merged.history.mix_decisions, made.within, made.above) != (None, None, None):
+        raise UsageError(
+            "--decisions, --within and --above say what is near a diverse decision: add --near P, the probability there"
+        )
     if merged.cluster.kind != "none":
         raise UsageError("a sweep runs on this machine; leave out cluster")
     if merged.tracking.budget is not None:
@@ -173,6 +182,9 @@ def mix(
     over: Span | None = None,
     mix_seed: int | None = None,
     pick: Pick | None = None,
+    near: float | None = None,
+    within: int | None = None,
+    above: float | None = None,
     out: AnyPath | None = None,
     resume: AnyPath | None = None,
     pool: AnyPath | None = None,
@@ -195,6 +207,7 @@ def mix(
     pairs = None if pair is None else tuple(pair)
     fields: dict[str, object] = {"levels": levels, "means": means, "pairs": pairs, "shape": shape}
     fields |= {"kappa": kappa, "over": over, "seed": mix_seed, "pick": pick}
+    fields |= {"near": near, "within": within, "above": above}
     given = {name: value for name, value in fields.items() if value is not None}
     where = {"out": one_path(out), "resume": one_path(resume)}
     if (folder := one_path(pool)) is not None:
@@ -203,15 +216,7 @@ def mix(
         return pooled(folder, picture, wide)
     try:
         planned = planned_sweep(
-            file,
-            [],
-            plain(settings),
-            preset=preset,
-            drawn_as=drawn_as,
-            sweep=given,
-            trust=trust_run,
-            base=base,
-            **where,
+            file, [], plain(settings), preset=preset, drawn_as=drawn_as, sweep=given, trust=trust_run, base=base, **where
         )
     except ValidationError as error:
         problem = first_problem(error)

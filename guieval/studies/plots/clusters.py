@@ -21,7 +21,7 @@ from guieval.journal.run_folders import runs_over, several_runs
 from guieval.metrics.rounding import percentage
 from guieval.reports.opened import OpenedRun, open_run
 from guieval.reports.opened.run import as_text
-from guieval.reports.plots.drawn import Drawn, PlotOptions
+from guieval.reports.plots.drawn import Drawn, PlotOptions, check_labels
 from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, Width, drawing, label_axes
 from guieval.steps import StepKey
 from guieval.studies.decisions.clustering import DEFAULTS, Decisions, decide
@@ -106,8 +106,7 @@ def _models(options: PlotOptions) -> tuple[list[ModelDecisions], Image | None]:
     places = runs_over("steps", several_runs(options.runs, rollouts=True), instead)
     if len(places) > MOST_SERIES:
         raise UsageError(f"{options.kind} is drawn of at most {MOST_SERIES} runs, got {len(places)}")
-    if options.label is not None and len(options.label) != len(places):
-        raise UsageError(f"there are {len(places)} runs and {len(options.label)} --label; give one for each, in order")
+    check_labels(options.label, len(places))
     read = [_steps(place, options.task) for place in places]
     common = [key for key in read[0] if all(key in each for each in read[1:])]
     if not common:

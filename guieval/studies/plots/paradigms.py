@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
 from guieval.reports.leaderboards.published_results import Joined
+from guieval.reports.plots.drawn import check_labels
 from guieval.reports.plots.paper import LOOKS, Width, drawing, label_axes
 from guieval.running.estimate import duration
 from guieval.studies.correlation.coefficients import correlate
@@ -42,8 +43,7 @@ def paradigms(
         raise UsageError(
             f"paradigms needs a run for each --x, in order, and the online one last: {len(x)} --x and {len(runs)} runs"
         )
-    if labels is not None and len(labels) != len(runs):
-        raise UsageError(f"there are {len(runs)} runs and {len(labels)} --label; give one for each, in order")
+    check_labels(labels, len(runs))
     points = {name: {model: (across, up) for model, across, up in tables.pairs(name, y)} for name in x}
     models = [model for model in points[x[0]] if all(model in own for own in points.values())]
     fits = [correlate([own[model][0] for model in models], [own[model][1] for model in models]).r2 for own in points.values()]

@@ -53,12 +53,15 @@ def plan(
 
 
 def _show(plan: Plan) -> None:
+    from guieval.engines.in_process.attention import implementation
+
     gpu = "an unknown memory (give --gpu-memory)" if plan.launch.gpu is None else f"{plan.launch.gpu / GIB:,.1f} GiB"
     launch = plan.launch
     say(f"{plan.config.out}: {launch.processes} {_plural('process', launch.processes)} with {launch.sharding}, GPUs of {gpu}")
     parameters = f"{plan.size.parameters:,} parameters"
     trained = f"{plan.size.trained:,} of adapters are trained" if plan.size.adapters else f"{plan.size.trained:,} are trained"
     say(f"model: {parameters}, {trained}")
+    say(f"attention: {implementation(plan.config.attention, half=True)}, of what is installed here")
     say(f"batch: {_batch(plan.batch, plan.config.kind)}")
     say(f"epoch: {_epoch(plan.batch, plan.config.kind)}")
     rows = plan.rows
@@ -67,10 +70,11 @@ def _show(plan: Plan) -> None:
     lines: list[tuple[Cell, ...]] = [
         (part.name, bare(part.bytes / GIB, ",.2f"), part.when, "counted" if part.exact else "estimated") for part in plan.parts
     ]
-    lines.append(("together, in training", bare(plan.training / GIB, ",.2f"), "", ""))
-    if plan.config.kind != "sft":
-        lines.append(("together, in generation", bare(plan.generation / GIB, ",.2f"), "", ""))
+    lines += [(f"together, in {phase}", bare(amount / GIB, ",.2f"), "", "") for phase, amount in plan.peaks.items()]
     show(Table("memory of each process", columns("part", "GiB", "when", "how", keys=1), tuple(lines)))
+    disk = plan.disk
+    saved = f"{disk.kept} {_plural('checkpoint', disk.kept)} of {disk.checkpoint / GIB:,.1f} GiB"
+    say(f"disk: {disk.total / GIB:,.1f} GiB: {saved} at the same time, and final weights of {disk.final / GIB:,.1f} GiB")
 
 
 def _batch(batch: BatchSizes, kind: str) -> str:
@@ -106,7 +110,7 @@ def _plain(plan: Plan) -> dict[str, object]:
         "batch": asdict(plan.batch),
         "rows": asdict(plan.rows),
         "parts": [asdict(part) for part in plan.parts],
-        "training_bytes": plan.training,
-        "generation_bytes": plan.generation,
+        **{f"{phase}_bytes": amount for phase, amount in plan.peaks.items()},
+        "disk": {**asdict(plan.disk), "total": plan.disk.total},
         "fits": None if plan.launch.gpu is None else plan.problem() is None,
     }

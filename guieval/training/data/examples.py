@@ -191,6 +191,7 @@ def own_completion(model: ABCModel, task: StepTaskModel, sample: Sample) -> str 
 _NOT_IN_THE_JOURNAL = {
     "mix": "answers of another run",
     "mix_artifacts": "answers of another run",
+    "mix_decisions": "answers of another run",
     "fixed_thoughts": "thoughts of another run",
 }
 

@@ -528,8 +528,8 @@ def test_a_preparation_of_another_version_is_not_read(source: Path, out: Path) -
     text = file.read_text()
     for changed, result in (
         (text.replace("guieval-episodes-1", "guieval-episodes-9"), "is of format 'guieval-episodes-9'; this version reads"),
-        (text[:40], "prepared.json' cannot be read: "),
-        (text.replace('"benchmark"', '"bench"'), "prepared.json' cannot be read: field benchmark: is missing"),
+        (text[:40], "prepared.json': is not JSON"),
+        (text.replace('"benchmark"', '"bench"'), "prepared.json', field benchmark: is missing"),
     ):
         file.write_text(changed)
         with pytest.raises(UsageError, match=re.escape(result)):

@@ -1,9 +1,9 @@
 """Stands in for vLLM's server in tests: takes its arguments, starts processes of its own, and answers as the mock server.
 
 What else it does is in the environment variable FAKE_VLLM, as JSON: ``pids`` (a file that gets one JSON line a start, with
-``args`` and the process ids), ``until`` (waits for this file), ``crash`` (ends at start with this exit code), ``never``
-(listens to nobody), ``unwell`` (so many times it answers with status 503 first), ``answers`` (further settings of the mock
-server).
+``args`` and the process ids), ``until`` (waits for this file), ``crash`` (ends at start with this exit code, after printing
+``lines``), ``never`` (listens to nobody), ``unwell`` (so many times it answers with status 503 first), ``answers`` (further
+settings of the mock server).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
     while "until" in result and not os.path.exists(result["until"]):
         time.sleep(0.01)
     if "crash" in result:
-        print("CUDA error: out of memory", flush=True)
+        print("\n".join(result.get("lines", ["CUDA error: out of memory"])), flush=True)
         os._exit(result["crash"])
     if result.get("never"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from guieval.engines.vllm import causes
 from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.kept_servers import only_one, process_start
 from guieval.engines.vllm.server import ServerFailure, VLLMServer
@@ -150,6 +151,36 @@ def test_one_that_ends_at_start_shows_its_last_lines(tmp_path: Path, fake: Fake)
     assert raised.value.lines == ("loading weights: 100%", "ready or not", "CUDA error: out of memory")
     assert fake.left == [] and len(fake.starts) == 1
     assert log.read_text().startswith("a line of an earlier start\n"), "the log is appended to"
+
+
+def test_the_engines_exception_comes_first_however_far_above_the_end_it_is(
+    tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM 0.26 and 0.32 print it in their EngineCore process, and end with a page of the API process that names no cause."""
+    engine = "(EngineCore_DP0 pid=7) ERROR 11-28 10:25:48 [core.py:1100] "
+    log = [
+        "(APIServer pid=3) ValueError: an earlier warning of another process",
+        engine + "EngineCore failed to start.",
+        engine + "ModuleNotFoundError: No module named 'flashinfer'",
+        *["(APIServer pid=3)   File 'api_server.py'"] * 30,
+        "(APIServer pid=3) RuntimeError: Engine core initialization failed. See root cause above.",
+    ]
+    fake.order(crash=1, lines=log)
+    lacking = ["vllm", "flashinfer-python==0.6; python_version > '3'", "other; extra == 'bench'"]
+    monkeypatch.setattr(causes, "requires", lambda name: lacking)
+    with pytest.raises(ServerFailure) as raised:
+        VLLMServer(MODEL, settings(), tmp_path / "vllm.log").start()
+    line = "flashinfer-python (needed by vllm) is not installed: pip install 'flashinfer-python==0.6'"
+    assert line in list(causes.missing_packages())
+    assert f"starting: ModuleNotFoundError: No module named 'flashinfer' (`guieval doctor` says: {line}); its" in str(
+        raised.value
+    )
+    assert len(raised.value.lines) == 15 and raised.value.lines[-1].endswith("root cause above.")
+    memory = "ValueError: Available memory on node 0 (17.38/22.71 GiB) on startup is less than desired"  # vLLM 0.32 on a CPU
+    log = [f"(VllmWorker-0 pid=8916) ERROR 11-28 10:27:14 [multiproc_executor.py:953] {memory}"]
+    log += ["(EngineCore pid=6739) ERROR 11-28 10:27:19 [core.py:1510] Exception: WorkerProc initialization failed due to"]
+    assert causes.cause(log) == memory and causes.cause(log[1:]) == "Exception: WorkerProc initialization failed due to"
+    assert causes.told_before("ValueError: no") is None
 
 
 def test_one_that_is_never_ready_is_taken_down(tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:

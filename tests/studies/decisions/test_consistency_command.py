@@ -198,6 +198,9 @@ def test_benchmarks_are_pooled_and_each_has_its_row(world: World, guieval: Comma
     both, one = (each["detection"]["together"]["accuracy"]["n"] for each in (twice, once))
     assert both == 2 * one
     assert "continued thoughts other than" in guieval.sentence(*given[:2], study / "run" / "demo", *given[3:])
+    assert "is a folder of 2 runs: add --pool" in guieval.sentence(*given[:-2])
+    (study / "judge" / "rollout.json").write_text(json.dumps({"rounds": [{"directory": "demo", "seed": 1}]}))
+    assert guieval(*given[:2], study / "run" / "demo", *given[3:-2]).code == 0, "a rollout is one judge"
     assert "--data is one benchmark's folder" in guieval.sentence(*given, "--data", tmp_path)
 
 

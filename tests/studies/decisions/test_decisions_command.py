@@ -45,7 +45,8 @@ def rows(out: str, table: str) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def test_figures_of_a_run(guieval: CommandLine, runs: dict[str, Path]) -> None:
-    done = guieval("study", "decisions", runs["offline"], "--format", "csv")
+    file = runs["offline"].with_name("steps.jsonl")
+    done = guieval("study", "decisions", runs["offline"], "--format", "csv", "--steps", file)
     assert done.code == 0, done.err
     figures = rows(done.out, "decisions")
     assert figures["executions measured", "offline"]["value"] == "64"
@@ -53,6 +54,11 @@ def test_figures_of_a_run(guieval: CommandLine, runs: dict[str, Path]) -> None:
     assert value == pytest.approx(39 / 64) and low < value < high
     halves = -3 / 8 * np.log(3 / 8) * 2 - 2 / 8 * np.log(2 / 8)  # 2 right and 3 + 3 wrong
     others = -(1 / 2 * np.log(1 / 2) + 2 * 1 / 4 * np.log(1 / 4)) + np.log(2)  # 4 and 2 + 2; none and 4 + 4
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(each["episode_id"], each["step_index"], each["right"], each["n"]) for each in lines[2:4]] == [
+        *(("e1", 0, 2, 8), ("e1", 1, 0, 8)),
+    ]
+    assert lines[2]["diversity"] == pytest.approx(halves) and lines[0]["model"] == lines[3]["model"] == "made-up-model"
     last = -(1 / 8 * np.log(1 / 8) + 4 / 8 * np.log(4 / 8) + 3 / 8 * np.log(3 / 8))  # 1 and 4 + 3
     assert float(figures["diversity, nats (mean)", "offline"]["value"]) == pytest.approx((halves + others + last) / 8)
     levels = rows(done.out, "levels")

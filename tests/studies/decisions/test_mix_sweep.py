@@ -12,7 +12,7 @@ import pytest
 
 from guieval import mix
 from guieval.errors import UsageError
-from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture
+from guieval.history.mixing import Artifact, Artifacts, Diversities, Mix, Mixture
 from guieval.journal import METRICS, RunFolder
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
@@ -58,6 +58,10 @@ def test_the_ratio_counts_every_past_step_of_every_decision(tmp_path: Path) -> N
     assert found.expected == pytest.approx(1 + (0.5 + 1))
     whole = read_outcome(tmp_path / "run", 7, mixture(mix.model_copy(update={"over": "episode"}), 0))
     assert whole is not None and whole.expected == pytest.approx(0.5 + (0.5 + 1))
+    diverse = Diversities(Path("made"), {StepKey("made-up", "", "a", 2): 1.0}, "0")  # the history of 2 is near at step 1
+    adaptive = Mixture(mix.model_copy(update={"near": 0.25}), mixture(mix, 0).artifacts, diverse)
+    near = read_outcome(tmp_path / "run", 7, adaptive)
+    assert near is not None and near.regime == "adaptive" and near.expected == pytest.approx(1 + (0.5 + 0.25))
 
 
 def test_a_setting_with_a_step_unanswered_has_no_outcome(tmp_path: Path) -> None:
@@ -65,9 +69,11 @@ def test_a_setting_with_a_step_unanswered_has_no_outcome(tmp_path: Path) -> None
     assert read_outcome(run, 0, mixture(Mix(start=0.5))) is None
 
 
-def made(number: int, start: float, end: float, replaced: int, exact: int, past: int = 100) -> MixOutcome:
-    mix = Mix(start=start, end=end)
-    regime = mix.schedule.regime
+def made(
+    number: int, start: float, end: float, replaced: int, exact: int, past: int = 100, near: float | None = None
+) -> MixOutcome:
+    mix = Mix(start=start, end=end, near=near)
+    regime = mix.regime
     counts = {"steps": 50, "exact": exact, "past": past, "replaced": replaced, "available": past, "expected": 1.0}
     return MixOutcome.model_validate({"number": number, "mix": mix, "regime": regime, "mu": None, **counts})
 
@@ -93,6 +99,14 @@ def test_regimes_are_compared_at_equal_osr_and_the_gap_has_its_own_effect() -> N
         assert each.mean_exact_match["increasing"] - each.mean_exact_match["stationary"] == pytest.approx(0.1)
     assert sweep.effect_of_gap([*flat, *rising]) == pytest.approx(0.1)
     assert sweep.at_equal_osr(flat) == [] and sweep.effect_of_gap(flat) is None
+    adaptive = [made(20, 0, 1, 55, 40, near=1.0), made(21, 0, 1, 95, 50, near=1.0), made(22, 1, 0, 95, 50, near=1.0)]
+    with_them = [*flat, *rising, *adaptive]
+    assert [each.osr for each in sweep.at_equal_osr(with_them)] == [each.osr for each in parts]
+    assert [each.n.get("adaptive", 0) for each in sweep.at_equal_osr(with_them)] == [0, 0, 0, 1, 0]
+    assert sweep.effect_of_gap(with_them) == sweep.effect_of_gap([*flat, *rising])
+    pair = [made(1, 0, 1, 40, 30), *adaptive]  # 0.15 and 0.55 more OSR, 0.2 and 0.4 more exact; 1 to 0 has no pair
+    assert (effect := sweep.effect_of_near(pair)) is not None and sweep.effect_of_near(flat) is None
+    assert list(effect) == pytest.approx([2, 0.35, 0.3])
 
 
 def test_a_pooled_setting_has_the_sums_of_all_benchmarks_and_only_where_all_have_it() -> None:
@@ -242,6 +256,12 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_is_made(tmp_path: Pat
         assert "--shape is 'logit'" in guieval.sentence(*with_run, "--shape", "logit")
         assert "a budget is a run's" in guieval.sentence(*with_run, "--set", "budget=1")
         assert "mode 'soeval' has a history of its own" in guieval.sentence(*with_run, "--set", "mode=soeval")
+        assert "add --decisions FILE" in guieval.sentence(*with_run, "--near", "1")
+        assert "add --near P" in guieval.sentence(*with_run, "--within", "1")
+        assert "'gone.jsonl' cannot be read" in guieval.sentence(*with_run, "--near", "1", "--decisions", "gone.jsonl")
+        single = ("run", *start[2:], "--set", f"mix_artifacts={run}", "--set", "mix.start=1")
+        assert "add --set mix_decisions=FILE" in guieval.sentence(*single, "--set", "mix.near=1")
+        assert "--set mix.near=P" in guieval.sentence(*single, "--set", "mix_decisions=gone.jsonl")
         other = guieval.sentence(*("ui-tars-1.5-7b" if each == "ui-s1-7b" else each for each in with_run))
         assert "are of model 'ui-s1-7b', not of 'ui-tars-1.5-7b'" in other
         assert "has no sweep" in guieval.sentence("study", "mix", "--resume", tmp_path / "sweep")
@@ -253,17 +273,27 @@ def test_greedy_decoding_asks_a_prompt_once_with_the_same_figures(tmp_path: Path
     run = tmp_path / "run"
     settings = {"once": (), "again": ("--set", "sampling.temperature=0.5", "--set", "sampling.top_k=-1")}
     tables, requests, shown = {}, {}, {}
+    steps = [task.key for episode in load_benchmark("demo", data, **OPTIONS) for task in episode.steps]
+    rows = [{"model": MODEL, **key._asdict(), "diversity": key.step_index % 3 / 2} for key in steps]
+    file = tmp_path / "steps.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     with policy(data) as server:
         assert guieval("run", "--mode", "soeval", "--out", run, *common(data, server)).code == 0
         for name, sampling in settings.items():
             before = server.stats()["requests"]
             given = ("--artifacts", run, "--pair", "0:1", "--pair", "0.5:0.5", "--means", "2", "--out", tmp_path / name)
-            assert guieval("study", "mix", *given, *common(data, server), *sampling).code == 0
+            near = ("--near", "1", "--within", "0", "--decisions", file)
+            done = guieval("study", "mix", *given, *near, *common(data, server), *sampling)
+            assert done.code == 0 and "over 4 settings, each against the same schedule without --near" in done.out, done
             requests[name] = server.stats()["requests"] - before
             tables[name] = (tmp_path / name / "mixing.csv").read_text()
             runs = sorted((tmp_path / name / "settings").iterdir())
             shown[name] = [(each.task.key, each.history) for run in runs for each in RunFolder(run).records]
-    assert tables["once"] == tables["again"]
+    assert tables["once"] == tables["again"] and tables["once"].count("adaptive") == 4
+    file.write_text(file.read_text().replace("0.5", "0.75"))
+    lines = (tmp_path / "once" / OUTCOMES).read_bytes().splitlines(keepends=True)
+    (tmp_path / "once" / OUTCOMES).write_bytes(b"".join(lines[:-1]))
+    assert "decisions fingerprint" in guieval.sentence("study", "mix", "--resume", tmp_path / "once")
     assert sorted(shown["once"]) == sorted(shown["again"])
     assert requests["again"] == len(shown["again"])
     assert requests["once"] == len(set(shown["once"])) < 0.8 * requests["again"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.actions import Action, Click, Point, Unsupported
-from guieval.errors import UsageError
+from guieval.errors import GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture, read_mix
+from guieval.history.mixing import Artifact, Artifacts, Diversities, Mix, Mixture, read_mix
 from guieval.journal import STEPS, RunFolder
 from guieval.models import ModelConfig, Request
-from guieval.running.history_artifacts import read_artifacts
+from guieval.running.history_artifacts import read_artifacts, read_diversities
 from guieval.running.outcome import RunOutcome
 from guieval.settings import RunConfig
 from guieval.steps import Episode, EpisodeKey, Sample, StepKey, StepOutcome, StepRecord
@@ -83,12 +84,59 @@ def test_over_the_episode_a_step_has_the_probability_of_its_place_in_it() -> Non
     assert all(mixture.draws(key(str(number)), 10, 11)[9] for number in range(100))  # p = 1: the last that is ever a past
 
 
+def diverse(*steps: int, episodes: str = "a", sha256: str = "89ab") -> Diversities:
+    """1 nat at some steps of each episode, and 0.5 at its others."""
+    found = {StepKey(*key(name), step): 1.0 if step in steps else 0.5 for name in episodes for step in range(10)}
+    return Diversities(Path("made"), found, sha256)
+
+
+def test_near_diverse_decisions_up_to_the_current_step_p_is_another_and_the_draws_are_else_the_same() -> None:
+    """By hand: 1 and 5 are diverse, so 0 to 2 are near and, once 5 is the current step, 4 to 6."""
+    mixture = Mixture(Mix(start=0.2, near=0.9), of_all([]), diverse(1, 5, episodes="abcdefghijkl"))
+    before, after = [0.9, 0.9, 0.9, 0.2], [0.9, 0.9, 0.9, 0.2, 0.9, 0.9, 0.9, 0.2]
+    for length, expected in ((0, []), (1, [0.9]), (3, before[:3]), (4, before), (5, after[:5]), (6, after[:6]), (8, after)):
+        assert mixture.probabilities(key("a"), length, 12).tolist() == expected, length
+    later = Mixture(Mix(start=0.2, near=0.9, within=3), of_all([]), diverse(4))
+    assert later.probabilities(key("a"), 3, 12).tolist() == [0.2] * 3
+    assert later.probabilities(key("b"), 5, 12).tolist() == [0.2] * 5
+    plain = Mixture(Mix(start=0.2), of_all([]))
+    more = np.array([mixture.draws(key(name), 8, 12) ^ plain.draws(key(name), 8, 12) for name in "abcdefghijkl"]).sum(axis=0)
+    assert (more > 0).tolist() == [each == 0.9 for each in after]
+
+
+@every_row(
+    ("text", "message"),
+    [
+        *((".", "line 1: is not JSON"), ('{"model": "m"}', "line 1, field benchmark: is missing")),
+        *(
+            (["b", -1.0], "line 1, field diversity: expected 0 or more"),
+            (["c", 1.0], r"no decisions of benchmark 'b' \(it has .* c\)"),
+        ),
+        *((["b", 1.0, "other"], "are of model 'other', not of 'm'"), ("", "has no decisions of benchmark 'b'$")),
+    ],
+)
+def test_a_file_of_decisions_that_does_not_fit_is_reported(tmp_path: Path, text: str | list[object], message: str) -> None:
+    def line(benchmark: object, diversity: object, model: object = "m") -> str:
+        names = {"model": model, "benchmark": benchmark, "subset": "", "episode_id": "a", "step_index": 0}
+        return json.dumps({**names, "diversity": diversity, "n": 8}) + "\n"
+
+    file = tmp_path / "steps.jsonl"
+    file.write_text(text if isinstance(text, str) else line(*text))
+    with pytest.raises(GuievalError, match=message):
+        read_diversities(file, "m", "b")
+    file.write_text(line("c", 1.0) + line("b", None))
+    assert read_diversities(file, "m", "b").steps == {}
+    file.write_text(line("b", 1.0) * 2)
+    with pytest.raises(GuievalError, match="line 2: has the step b/a#0 again"):
+        read_diversities(file, "m", "b")
+
+
 @every_row(
     ("values", "message"),
     [
         *(({"star": 0.5}, "'mix.star' .did you mean 'start'"), ({}, "'mix.start' is required")),
         *(({"start": 1.5}, "'mix.start' is 1.5"), ({"start": 0.0, "end": 1.0, "mean": 0.99}, "the mean is 0.99")),
-        ({"start": 0.0, "over": "run"}, "'mix.over' is 'run'"),
+        *(({"start": 0.0, "over": "run"}, "'mix.over' is 'run'"), ({"start": 0.0, "within": 2}, "give near, the probability")),
     ],
 )
 def test_an_impossible_setting_is_reported(values: dict[str, object], message: str) -> None:
@@ -158,11 +206,17 @@ def right(request: Request) -> str:
 
 
 def mixed(
-    directory: Path, engine: ScriptedEngine, artifacts: Artifacts | None, resume: bool = False, many: int = 8, **mix: object
+    directory: Path,
+    engine: ScriptedEngine,
+    artifacts: Artifacts | None,
+    resume: bool = False,
+    many: int = 8,
+    diversities: Diversities | None = None,
+    **mix: object,
 ) -> RunOutcome:
     config = RunConfig(model="scripted", bench="scripted", mix={**MIX, **mix}, mix_artifacts="made" if artifacts else None)
     model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
-    mixture = None if artifacts is None else Mixture(read_mix(config.history.mix), artifacts)
+    mixture = None if artifacts is None else Mixture(read_mix(config.history.mix), artifacts, diversities)
     run = runner_of(config, directory, ListBenchmark(EPISODES), model, engine, many, mixture=mixture)
     return run.execute(resume=resume)
 
@@ -194,15 +248,21 @@ def test_a_mixed_run_waits_for_no_step_shows_what_it_records_and_names_schedule_
 
 
 def test_neither_concurrency_nor_a_resume_changes_a_draw(tmp_path: Path) -> None:
-    mixed(tmp_path / "one", ScriptedEngine(right), of_all(EPISODES), many=1)
-    mixed(tmp_path / "many", ScriptedEngine(right, turns=lambda request: 20 * (request.task.step_index % 3)), of_all(EPISODES))
+    near: dict[str, Any] = {"near": 0.9, "diversities": diverse(2, 6, episodes="abcdef")}
+    slow = ScriptedEngine(right, turns=lambda request: 20 * (request.task.step_index % 3))
+    mixed(tmp_path / "one", ScriptedEngine(right), of_all(EPISODES), many=1, **near)
+    mixed(tmp_path / "many", slow, of_all(EPISODES), **near)
     assert origins(tmp_path / "one") == origins(tmp_path / "many")
     lines = (tmp_path / "many" / STEPS).read_bytes().splitlines(keepends=True)
     (tmp_path / "many" / STEPS).write_bytes(b"".join(lines[::2]))
     engine = ScriptedEngine(right)
-    mixed(tmp_path / "many", engine, of_all(EPISODES), resume=True)
+    mixed(tmp_path / "many", engine, of_all(EPISODES), resume=True, **near)
     assert len(engine.requests) == len(lines) // 2
     assert origins(tmp_path / "one") == origins(tmp_path / "many")
+    assert RunFolder(tmp_path / "one").manifest.to_json()["mixing"]["schedule"]["regime"] == "adaptive"
+    near["diversities"] = diverse(2, 6, episodes="abcdef", sha256="cdef")
+    with pytest.raises(UsageError, match=r"decisions fingerprint .was '89ab', now 'cdef'"):
+        mixed(tmp_path / "many", engine, of_all(EPISODES), resume=True, **near)
 
 
 def test_an_unlike_resume_is_refused(tmp_path: Path) -> None:

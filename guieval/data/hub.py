@@ -1,6 +1,7 @@
-"""Gets a benchmark's files from the hub with ``huggingface_hub``, which resumes what was interrupted.
+"""The Hugging Face hub: the files of a benchmark, with ``huggingface_hub``, which resumes what was interrupted; and uploads.
 
-``HF_ENDPOINT`` names another hub (a mirror) and ``HF_TOKEN`` an account, as everywhere with that library.
+``downloads.yaml`` next to the loaders has what is downloaded for each benchmark. ``HF_ENDPOINT`` names another hub (a mirror)
+and ``HF_TOKEN`` an account, as everywhere with that library.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from guieval.data.files import open_file
-from guieval.data.hub.table import Download
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from guieval.data.files import open_file, read_text
 from guieval.data.names import path_inside
+from guieval.data.yaml_text import read_yaml
 from guieval.errors import DataError, UsageError, nearest
 
 if TYPE_CHECKING:
@@ -28,6 +31,25 @@ if TYPE_CHECKING:
 
 _MOST_UNPACKED = 100
 """How many times larger than an archive its content may be; text seldom shrinks to a twentieth."""
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class Download(BaseModel):
+    """The files of a data set on the hub that a loader reads."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    repository: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+    revision: _Text
+    files: Annotated[tuple[_Text, ...], Field(min_length=1)]
+    unpack: tuple[_Text, ...] = ()
+    gigabytes: Annotated[float, Field(gt=0)] | None = None
+    then: str = ""
+
+
+def read_downloads(file: Path) -> Mapping[str, Download]:
+    """The downloads by benchmark."""
+    return TypeAdapter(dict[str, Download]).validate_python(read_yaml(read_text(file)))
 
 
 @dataclass(frozen=True)
@@ -54,11 +76,11 @@ class Offer:
         return sum(size for name, size in self.files.items() if name not in there)
 
 
-def _api() -> HfApi:
+def _api(what: str = "downloads") -> HfApi:
     try:
         from huggingface_hub import HfApi
     except ImportError:
-        raise UsageError("downloads need the package huggingface_hub: pip install 'guieval[hub]'") from None
+        raise UsageError(f"{what} need the package huggingface_hub: pip install 'guieval[hub]'") from None
     return HfApi()
 
 
@@ -180,3 +202,25 @@ def in_units(size: int) -> str:
         if size >= factor:
             return f"{size / factor:.3g} {unit}" if size < 1000 * factor else f"{size / factor:,.0f} {unit}"
     return f"{size} bytes"
+
+
+def upload(folder: Path, repository: str, *, public: bool = False, message: str) -> str:
+    """Upload a folder as one commit, and create the data set, private unless ``public``, if there is none; the commit's URL.
+
+    Raises :class:`UsageError` if the hub refuses or cannot be reached.
+    """
+    api = _api("uploads")
+    from huggingface_hub import errors
+
+    place = f"{api.endpoint}/datasets/{repository}"
+    try:
+        api.create_repo(repository, repo_type="dataset", private=not public, exist_ok=True)
+        done = api.upload_folder(repo_id=repository, repo_type="dataset", folder_path=folder, commit_message=message)
+    except errors.HFValidationError:
+        raise UsageError(f"{repository!r} is not a name of a data set on the hub; expected ORG/NAME") from None
+    except (errors.HTTPError, errors.LocalTokenNotFoundError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UsageError(
+            f"{place} did not take the upload (set HF_TOKEN to an account that may write): {reason:.300}"
+        ) from None
+    return str(done.commit_url)

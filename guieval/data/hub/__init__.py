@@ -1,1 +1,0 @@
-"""Downloads of benchmarks from the Hugging Face hub."""
