@@ -265,7 +265,7 @@ def _seconds(key: str | None, milliseconds: float) -> dict[str, float]:
 
 
 def typed(*keys: str) -> Form:
-    """Typing a text."""
+    """A call that types: the text is under the first of ``keys`` that is given, and written under ``keys[0]``."""
     return Form(act.Type, lambda call: act.Type(text=call.text(*keys)), lambda action, writing: {keys[0]: action.text})
 
 
