@@ -62,7 +62,7 @@ class Judge(BaseModel):
         return sha256(self.model_dump_json(exclude={"title", "source"}).encode()).hexdigest()[:16]
 
     def read(self, response: str) -> Verdict:
-        """The verdict in a response."""
+        """The verdict that the response states last; ``"unreadable"`` if it states none."""
         ends = {
             verdict: max((found.end() for found in re.finditer(pattern, response, re.IGNORECASE)), default=-1)
             for verdict, pattern in (("success", self.success), ("failure", self.failure))

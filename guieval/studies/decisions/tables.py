@@ -184,7 +184,7 @@ def _crossed(names: Sequence[str], counts: list[list[int]]) -> list[Row]:
 
 
 def sensitivity_tables(run: Sensitivity) -> list[Table]:
-    """Tables 10 to 13 of one run."""
+    """The decisions of one run under other radii, cluster sizes and thresholds (GUIEvalKit paper, Tables 10 to 13)."""
     where = f": {run.title}" if run.title else ""
 
     def moved(pair: tuple[Neighbourhood, Neighbourhood], digits: int) -> Number:
