@@ -216,7 +216,7 @@ def _mixture(
     mix = read_mix(config.history.mix)
     if config.history.mix_artifacts is None:
         raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
-    known = like.mixture if like is not None and _unmixed(like.config) == _unmixed(config) else None
+    known = like.mixture if like is not None and like.config.having(mix={}) == config.having(mix={}) else None
     if known is not None and (known.mix.pick, known.mix.seed) == (mix.pick, mix.seed):
         return Mixture(mix, known.artifacts)
     artifacts = read_artifacts(Path(config.history.mix_artifacts), evaluator, pick=mix.pick, seed=mix.seed)
@@ -227,7 +227,3 @@ def _mixture(
         if theirs != ours:
             raise UsageError(f"the answers of {config.history.mix_artifacts!r} are of {what} {theirs!r}, not of {ours!r}")
     return Mixture(mix, artifacts)
-
-
-def _unmixed(config: RunConfig) -> RunConfig:
-    return config.having(mix={})

@@ -18,8 +18,8 @@ from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
+from guieval.journal.caveats import describe_served
 from guieval.journal.run_files import setup_line
-from guieval.journal.served_model import describe_served
 from guieval.journal.setup import engine_of
 from guieval.reports.notes import read_notes
 from guieval.reports.viewer.index import INSTRUCTION_LIMIT, Index
