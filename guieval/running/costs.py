@@ -8,7 +8,7 @@ cached prompts are not subtracted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -72,13 +72,7 @@ class Tokens:
             self.completion += usage.completion_tokens
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(
-            self.answers + other.answers,
-            self.reported + other.reported,
-            self.prompt + other.prompt,
-            self.completion + other.completion,
-            self.others + other.others,
-        )
+        return Tokens(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 class Price(BaseModel):
@@ -303,7 +297,9 @@ def price_of_run(run: RunFolder, prices: Sequence[Price] = ()) -> Price | None:
     """The price of a run's model: among ``prices``, else the one that the run recorded."""
     manifest = run.manifest
     model = manifest.model.model_extra or {}
-    names = (manifest.config.server.served_model, model.get("served_as"), manifest.model.hf_id, manifest.model_name)
+    names = [manifest.config.server.served_model, model.get("served_as"), manifest.model.hf_id, manifest.model_name]
+    if "grounder" in (manifest.options or {}):  # two models, of which the planner's price is not that of both
+        names = names[-1:]
     return find_price(prices, [name for name in names if isinstance(name, str)]) or _recorded_price(run)
 
 
