@@ -22,7 +22,7 @@ from guieval.data.text_files import sized_lines
 from guieval.errors import UsageError
 from guieval.history.modes import Kind
 from guieval.journal import caveats
-from guieval.journal.directory import EPISODES, MANIFEST, METRICS, is_held, journal_file
+from guieval.journal.directory import EPISODES, MANIFEST, METRICS, ROLLOUT, is_held, journal_file
 from guieval.journal.lines import read_line, read_name
 from guieval.journal.run_files import Manifest, PlannedEpisodes, read_file
 from guieval.steps import EpisodeKey, Plan, StepKey, StepRecord, TaskRecord
@@ -71,7 +71,8 @@ class RunFolder:
         try:
             return read_file(self.directory / MANIFEST, Manifest)
         except FileNotFoundError:
-            raise UsageError(f"{str(self.directory)!r} is not a run directory: it has no {MANIFEST}") from None
+            hint = ", but the runs of a rollout" if (self.directory / ROLLOUT).is_file() else ""
+            raise UsageError(f"{str(self.directory)!r} is not a run directory: it has no {MANIFEST}{hint}") from None
 
     @cached_property
     def planned(self) -> Planned:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -122,11 +124,11 @@ class RunKind:
         """Prompts of steps spread evenly over the run; ``None`` if its screens are not known before."""
         places = [(ref, index) for ref in run.selection.refs for index in run.plan[ref.key]]
         stride = max(1, len(places) // most)
-        found = []
-        for ref, index in places[stride // 2 :: stride][:most]:
+        found: list[ModelInput] = []
+        for ref, chosen in groupby(places[stride // 2 :: stride][:most], itemgetter(0)):
             steps = run.benchmark.load(ref).steps
             with named_faults(run.model):
-                found.append(run.model.prepare_input(steps[index], tuple(map(reference_entry, steps[:index]))))
+                found += (run.model.prepare_input(steps[at], tuple(map(reference_entry, steps[:at]))) for _, at in chosen)
         return found
 
     def screens(self, benchmark: Listing[Any], directory: Path) -> Path:

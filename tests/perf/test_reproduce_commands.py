@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from guieval.benchmarks._examples.androidcontrol import fitting_episodes, write_release
 
 from guieval.journal import RunFolder
 from guieval.playground.mock_server import MockServer, MockSettings
@@ -34,7 +35,6 @@ REFUSED = {  # commands (patterns) that need what a test has not: the sentence w
     r"run .*--cluster ray": ("no Ray cluster is found", "needs machines of a cluster"),
     r"run .*--config ui-s1-sop": ("needs 1,543 named episodes", "needs the test split of the release"),
     r"data download": ("is not downloaded by guieval", "behind a form at its source, or not public whole"),
-    r"data prepare androidcontrol": ("has no option 'trees'", "needs shards of the release, not its prepared form"),
     r"study select --nested": ("has no split 'train'", "the split is not public"),
     r"study select .*(--top|--preset)": ("too few steps to choose from", "needs thousands of steps"),
     r"plot horizon .*--by ratio-step": ("no cell holds 10 steps", "needs hundreds of steps"),
@@ -49,7 +49,7 @@ NAMES = (
     (r"study decisions|report|plot (clusters|reachability)", {"RUN": f"{OWL}-soeval/aitz", "BASELINE": f"{OWL}-offline/aitz"}),
     (r"", {"RUN": "runs/owl", "BASELINE": QWEN, "A": JUDGE, "A,B": f"{JUDGE},{QWEN}", "NAME": "androidcontrol"}),
     (r"", {"OFFLINE": "runs/owl", "SOP": "runs/ui-s1-7b-androidcontrol-sop", "ONLINE": ANDROIDWORLD["RUN"]}),
-    (r"", {"DIR": "data/androidcontrol", "EPISODE": "0", "TRAINING": "training-grpo-0"}),
+    (r"", {"DIR": "release", "EPISODE": "0", "TRAINING": "training-grpo-0"}),
 )
 """What RUN and other names mean in the commands of a pattern; the first pattern decides."""
 READ = [each for _, names in NAMES for value in names.values() for each in value.split(",")]
@@ -164,6 +164,7 @@ def test_every_command_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         if kind.needs_data and hasattr(kind, "write_example"):
             (home := tmp_path / "data" / name).mkdir(parents=True)
             kind.write_example(home, episodes=1)
+    write_release(tmp_path / "release", dict(enumerate(fitting_episodes(0, 1))))
     shutil.copytree(REPOSITORY / "tests/pinned/runs/training-grpo-0", tmp_path / "training-grpo-0")
     (tmp_path / "scores.csv").write_text("episodes,exact\n16,31.0\n64,40.5\n256,48.0\n")
     lines = [line.partition("-m ")[2] if line.startswith("accelerate") else line for line in commands(page())]
