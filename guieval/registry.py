@@ -31,6 +31,7 @@ from guieval.data.shipped import config_folder
 from guieval.data.user_files import read_record
 from guieval.errors import GuievalError, UsageError, known_name, nearest
 from guieval.models import ABCModel, KnownModel, ModelConfig, Scaffold, Task
+from guieval.models.composition import composed
 from guieval.models.families import TASKS
 from guieval.models.unlisted import folder_title, like_listed, unlisted
 from guieval.wings import absent
@@ -287,6 +288,8 @@ def model_config(name: str, adapter: str | None = None, scaffold: str | None = N
     the checkpoint's and over them the scaffold's. Raises :class:`UsageError` with the nearest name, and for a scaffold of
     another family, or one that switches the thinking of a family without a switch.
     """
+    if "=" in name:
+        return _composition(name, adapter, scaffold)
     known = model_configs()
     if adapter is not None:
         base = known[name] if name in known else ModelConfig(name=name, adapter=adapter)
@@ -334,6 +337,18 @@ def _by_id_or_folder(name: str) -> ModelConfig:
     return unlisted(title, weights, files, like, build_model(like.config))
 
 
+def _composition(name: str, adapter: str | None, scaffold: str | None) -> ModelConfig:
+    """The planner's settings with the grounder as an option, under the name of the whole."""
+    parts = [part.partition("=") for part in name.split(",")]
+    names = {stage: model for stage, _, model in parts if model and "=" not in model}
+    if len(parts) != 2 or names.keys() != {"planner", "grounder"}:
+        raise UsageError(f"cannot use {name!r} as a model: a composition of two is planner=NAME,grounder=NAME")
+    planner, grounder = model_config(names["planner"], adapter, scaffold), model_config(names["grounder"])
+    options = {**planner.options, "grounder": grounder.name}
+    name = f"planner={planner.name},grounder={grounder.name}"
+    return planner.model_copy(update={"name": name, "served_as": planner.served_as or planner.name, "options": options})
+
+
 def load_model(name: str, *, adapter: str | None = None, scaffold: str | None = None, thinking: bool | None = None) -> ABCModel:
     """Build the adapter of a checkpoint, without an engine."""
     return build_model(model_config(name, adapter, scaffold), thinking=thinking)
@@ -357,8 +372,18 @@ def reading_model(model: str | None, adapter: str | None, options: Mapping[str, 
 def build_model(config: ModelConfig, *, thinking: bool | None = None) -> ABCModel:
     """Build the adapter of a checkpoint from its settings; :class:`UsageError` when it cannot be set up."""
     kind = adapter_class(config.adapter)
+    stages = {name: config.options[name] for name in ("grounder", "zoom") if config.options.get(name) is not None}
     try:
-        return kind(config, thinking=thinking)
+        if not stages:
+            return kind(config, thinking=thinking)
+        scaffold = config.scaffold
+        if not stages.items() <= scaffold.options.items():  # a manifest's has them
+            label = "".join(f"+{name}-{f'{value:g}' if name == 'zoom' else value}" for name, value in stages.items())
+            changed = {"name": f"{scaffold.name}{label}", "options": {**scaffold.options, **stages}}
+            scaffold = scaffold.model_copy(update=changed)
+        model = composed(kind)(config.model_copy(update={"scaffold": scaffold}), thinking=thinking)
+        model.grounder = load_model(stages["grounder"]) if "grounder" in stages else None
+        return model
     except GuievalError:
         raise
     except Exception as error:  # an adapter given as a file may raise anything

@@ -188,7 +188,7 @@ class RecordedDecisions(Section):
 
 
 class RecordedMixing(Section):
-    """A mixed history."""
+    """What a run with mixed histories took its artifacts from."""
 
     artifacts: RecordedArtifacts
     decisions: RecordedDecisions | None = None

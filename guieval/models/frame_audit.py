@@ -19,6 +19,7 @@ from guieval.actions import BORDER, Action, Click, Point, type_of
 from guieval.evaluation.click_rule import smallest_box
 from guieval.frames import PER_999, PER_1000, PIXELS, Frame, Normalised, ResizedPixels, Size
 from guieval.models import ABCModel
+from guieval.models.composition import stages_in
 from guieval.steps import Sample, StepRecord, StepTaskModel
 
 ENOUGH = 50
@@ -251,6 +252,8 @@ class StepAudit:
         """
         if not isinstance(task.action, Click):
             return
+        if stages := stages_in(sample.raw_response or ""):  # the first one's click is of this adapter, on the whole screen
+            sample, reread = sample.model_copy(update={"raw_response": stages[0].text, "action": None}), True
         numbers = declared = None
         if reread or not isinstance(sample.action, Click):
             numbers = self._written(task, sample.raw_response)
