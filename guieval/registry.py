@@ -21,9 +21,11 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from guieval.data.benchmark import ABCBenchmark
+from guieval.data.checkpoint import FILES, CheckpointFiles
 from guieval.data.episodes.format import is_prepared, read_preparation
 from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
 from guieval.data.files import read_text
+from guieval.data.hub import checkpoint_folder
 from guieval.data.names import natural_order
 from guieval.data.shipped import config_folder
 from guieval.data.user_files import read_record
@@ -31,11 +33,13 @@ from guieval.errors import GuievalError, UsageError, known_name, nearest
 from guieval.models import ABCModel, KnownModel, ModelConfig, Scaffold, Task
 from guieval.models.composition import composed
 from guieval.models.families import TASKS
+from guieval.models.unlisted import folder_title, like_listed, unlisted
 from guieval.wings import absent
 
 BENCHMARKS_GROUP = "guieval.benchmarks"
 ADAPTERS_GROUP = "guieval.model_adapters"
 SCAFFOLDS_GROUP = "guieval.scaffolds"
+HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 DATA = Path("data")
 """Where ``guieval data download`` puts data sets, below the working folder."""
 
@@ -278,7 +282,7 @@ def _nothing_fits(text: str, task: Task | None, size: str | None, found: Sequenc
 
 
 def model_config(name: str, adapter: str | None = None, scaffold: str | None = None) -> ModelConfig:
-    """The checkpoint called ``name``; with ``adapter``, any name is accepted and uses that adapter.
+    """The checkpoint called ``name``, or of that Hub id or folder; with ``adapter``, any name is taken and uses that adapter.
 
     ``scaffold`` is the name, or the YAML file, of the settings to run it in; its default ones when not given. The options are
     the checkpoint's and over them the scaffold's. Raises :class:`UsageError` with the nearest name, and for a scaffold of
@@ -290,12 +294,8 @@ def model_config(name: str, adapter: str | None = None, scaffold: str | None = N
     if adapter is not None:
         base = known[name] if name in known else ModelConfig(name=name, adapter=adapter)
         config = base.model_copy(update={"adapter": adapter})
-    elif name not in known:
-        raise UsageError(
-            f"unknown model {name!r}{nearest(name, known)}; `guieval models` lists them, and --adapter FAMILY runs any other"
-        )
     else:
-        config = known[name]
+        config = known[name] if name in known else _by_id_or_folder(name)
     chosen = config.scaffold if scaffold is None else load_scaffold(scaffold)
     fits = not chosen.families or config.adapter in chosen.families or config.adapter.endswith(".py")
     if scaffold is not None and not fits:
@@ -306,7 +306,35 @@ def model_config(name: str, adapter: str | None = None, scaffold: str | None = N
         )
     if scaffold is not None and chosen.thinking is not None and not adapter_class(config.adapter).thinking_switch:
         raise UsageError(f"model {name!r} has no thinking switch; the scaffold's thinking must be null")
-    return config.model_copy(update={"scaffold": chosen, "options": {**config.options, **chosen.family_options}})
+    given = {"resolved": {**config.resolved, "scaffold": f"{chosen.name}, as given"}} if scaffold and config.resolved else {}
+    return config.model_copy(update={"scaffold": chosen, "options": {**config.options, **chosen.family_options}, **given})
+
+
+@cache
+def _by_id_or_folder(name: str) -> ModelConfig:
+    """The listed checkpoint of a Hub id, or an unlisted one as its files tell (:mod:`guieval.models.unlisted`)."""
+    known = model_configs()
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        title, weights = folder_title(folder), str(folder)
+    elif with_id := [config for config in known.values() if (config.hf_id or "").casefold() == name.casefold()]:
+        if len(with_id) > 1:
+            raise UsageError(f"{name!r} is the id of several models: give {' or '.join(each.name for each in with_id)}")
+        return with_id[0]
+    elif HUB_ID.fullmatch(name):
+        title = weights = name
+        try:
+            folder = checkpoint_folder(name, FILES)
+        except UsageError as error:
+            raise UsageError(f"{error}; --adapter FAMILY runs it without its files") from None
+    else:
+        raise UsageError(
+            f"unknown model {name!r}{nearest(name, known)}; `guieval models` lists them, ORG/NAME of the Hub or a folder is "
+            "any other checkpoint of a known family, and --adapter FAMILY says which family"
+        )
+    files = CheckpointFiles.read(lambda file: folder / file)
+    like = like_listed(title, files, known.values())
+    return unlisted(title, weights, files, like, build_model(like.config))
 
 
 def _composition(name: str, adapter: str | None, scaffold: str | None) -> ModelConfig:

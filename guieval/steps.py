@@ -414,7 +414,7 @@ class OnlineTask(BaseModel):
 
     @property
     def episode_key(self) -> EpisodeKey:
-        """The key of the task."""
+        """What the task is called in tables of episodes."""
         return EpisodeKey(self.benchmark, self.subset, self.episode_id)
 
     @property

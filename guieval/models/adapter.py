@@ -23,7 +23,7 @@ from guieval.frames import PER_999, PER_1000, Frame, ResizedPixels, smart_resize
 from guieval.history import HistoryEntry, describe
 from guieval.models.config import ModelConfig
 from guieval.models.families import Family
-from guieval.models.messages import Engine, ImageRef, Message, ModelInput, Part, Request, begun
+from guieval.models.messages import Engine, ImageRef, Message, ModelInput, Part, Request, Role, begun
 from guieval.models.parsing import CallTable, ScrollWords, clicked
 from guieval.models.prompts import fill, load_template
 from guieval.models.response import Response
@@ -271,15 +271,24 @@ class ABCModel(ABC):
         return describe(entry.action)
 
     def conversation(
-        self, task: StepTaskModel, history: Sequence[HistoryEntry], max_images: int, turns: Sequence[tuple[Part, ...]] = ()
+        self,
+        task: StepTaskModel,
+        history: Sequence[HistoryEntry],
+        max_images: int,
+        turns: Sequence[tuple[Part, ...]] = (),
+        *,
+        hidden: str = "",
+        later: Role = "user",
     ) -> Iterator[Message]:
-        """Each step as a user's turn and the response to it (:meth:`past_response`); only steps from :meth:`first_shown` on
-        show their screenshot, after the texts that ``turns`` has for each step, if any."""
+        """Each step as a turn and the response to it (:meth:`past_response`): the texts that ``turns`` has for it, then its
+        screenshot from :meth:`first_shown` on, and before that ``hidden`` in its place. The first turn is the user's, others
+        are of the role ``later``."""
         first_with_image = self.first_shown(history, max_images)
         for index, step in enumerate((*(entry.task for entry in history), task)):
-            parts = turns[index] if turns else ()
-            if parts := (*parts, self.image(step)) if index >= first_with_image else parts:
-                yield Message("user", parts)
+            texts = turns[index] if index < len(turns) else ()
+            seen = (self.image(step),) if index >= first_with_image else (hidden,) if hidden else ()
+            if parts := (*texts, *seen):
+                yield Message(later if index else "user", parts)
             if index < len(history):
                 yield Message("assistant", (self.past_response(history[index]),))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -111,9 +112,17 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
 
     Raises :class:`UsageError` that names the wrong entry and field.
     """
+    return _shipped() if file is None else _read(file)
+
+
+@cache
+def _shipped() -> tuple[Price, ...]:
+    return _read(config_folder() / "prices.yaml")
+
+
+def _read(path: Path) -> tuple[Price, ...]:
     from guieval.data.user_files import read_values
 
-    path = file or config_folder() / "prices.yaml"
     entries = read_values(path, "the price file", texts=True)  # keeps the spelling of dates
     if not isinstance(entries, list):
         raise UsageError(

@@ -27,7 +27,7 @@ from guieval.steps import VERDICTS
 
 
 class Callbacks(NamedTuple):
-    """The callbacks of a runner."""
+    """What a runner calls after each step: to show progress, and to hear why it is to stop, if it is."""
 
     on_progress: Callable[[RunProgress], None]
     halt: Callable[[RunProgress], str | None]

@@ -72,7 +72,7 @@ class OverlongSettings(Group):
 
 
 class RewardSettings(Group):
-    """The reward of a response."""
+    """Which reward a response earns, under which protocol and with which weights."""
 
     name: str = Field("ui-s1", description="registered reward (guieval.rewards.shapes)")
     protocol: str | None = Field(None, description="protocol that judges; the reward's own when not given")

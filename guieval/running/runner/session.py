@@ -62,7 +62,7 @@ class Session:
         self._progress = progress
         self._on_progress = on_progress
         self._halt = halt
-        self._watch = AnswerWatch(run.model, journal.directory)
+        self._watch = AnswerWatch(run.model, journal)
         self._slots = Slots(run.answering.concurrency)
         self._scheduler = Scheduler(
             run.selection.refs,
