@@ -15,10 +15,9 @@ from typing import Literal, TypeAlias
 from guieval.errors import GuievalError
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE
 from guieval.journal import EPISODES, JOURNALS, LOCK, MANIFEST, METRICS, ROLLOUT, SWEEP, RunFolder
-from guieval.journal.caveats import model_label
+from guieval.journal.caveats import describe_served, model_label
 from guieval.journal.repeats import FOLDER, grouped
 from guieval.journal.run_files import Manifest, setup_line
-from guieval.journal.served_model import describe_served
 from guieval.journal.setup import engine_of
 from guieval.metrics import Measured
 from guieval.metrics.repeats import over_repeats

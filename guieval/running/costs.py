@@ -8,7 +8,7 @@ cached prompts are not subtracted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -72,13 +72,7 @@ class Tokens:
             self.completion += usage.completion_tokens
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(
-            self.answers + other.answers,
-            self.reported + other.reported,
-            self.prompt + other.prompt,
-            self.completion + other.completion,
-            self.others + other.others,
-        )
+        return Tokens(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 class Price(BaseModel):

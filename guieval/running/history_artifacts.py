@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -45,7 +45,9 @@ def read_artifacts(directory: Path, evaluator: ActionEvaluator, *, pick: Pick = 
         )
     steps = {key: artifact for key, (_, artifact) in found.items()}
     ((model, benchmark),) = names
-    return Artifacts(directory, model, benchmark, steps, _fingerprint(steps))
+    rows = [(tuple(key), steps[key].action.model_dump_json(), *steps[key][1:]) for key in sorted(steps)]
+    whole = sha256("".join(f"{row!r}\n" for row in rows).encode("utf-8", "surrogatepass"))
+    return Artifacts(directory, model, benchmark, steps, whole.hexdigest()[:16])
 
 
 class _Decisions(BaseModel, frozen=True):
@@ -126,12 +128,3 @@ def _exact(record: StepRecord, evaluator: ActionEvaluator) -> Iterator[tuple[int
 
 def _rank(pick: Pick, seed: int, key: StepKey, number: int, place: int) -> tuple[int, ...]:
     return (number, place) if pick == "first" else (drawn(seed, *key, number, place, "artifact"),)
-
-
-def _fingerprint(steps: Mapping[StepKey, Artifact]) -> str:
-    whole = sha256()
-    for key in sorted(steps):
-        artifact = steps[key]
-        row = (tuple(key), artifact.action.model_dump_json(), *artifact[1:])
-        whole.update(repr(row).encode("utf-8", "surrogatepass") + b"\n")
-    return whole.hexdigest()[:16]

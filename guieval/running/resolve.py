@@ -217,7 +217,7 @@ def _mixture(
     mix = read_mix(config.history.mix)
     if config.history.mix_artifacts is None:
         raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
-    known = like.mixture if like is not None and _unmixed(like.config) == _unmixed(config) else None
+    known = like.mixture if like is not None and like.config.having(mix={}) == config.having(mix={}) else None
     if like is not None and known is not None and like.config.history.mix_decisions == config.history.mix_decisions:
         diversities = known.diversities
     else:

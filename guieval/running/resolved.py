@@ -71,6 +71,11 @@ class ResolvedRun:
         return self.evaluator.protocol
 
     @property
+    def foreign(self) -> str:
+        """The protocol's mark if its source does not evaluate such data; else empty."""
+        return self.protocol.foreign_mark(filter(None, [self.benchmark.dataset]))
+
+    @property
     def plan(self) -> Plan:
         """The steps that count of every episode."""
         return self.selection.plan

@@ -85,13 +85,13 @@ class Telemetry:
             finally:
                 self._shown = None
 
-    def close(self, run: ResolvedRun, outcome: RunOutcome) -> tuple[Summary, RunCost | None, list[str]]:
+    def close(self, outcome: RunOutcome) -> tuple[Summary, RunCost | None, list[str]]:
         """Store an ended run's summary and cost, report to the trackers, and return both with remarks on the trackers."""
-        directory = outcome.directory
-        spent = RunCost(outcome.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
+        run, directory = outcome.run, outcome.directory
+        spent = RunCost(outcome.progress.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
         cost = None if spent is None else bill(*spent)
         if self._budget is not None:
-            self._budget.close(outcome.tokens)
+            self._budget.close(outcome.progress.tokens)
         # a session that had nothing to ask does not take the place of the last one that did
         servers = [server.to_json() for server in outcome.endpoints] if any(each.requests for each in outcome.endpoints) else []
         try:

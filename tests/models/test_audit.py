@@ -267,13 +267,13 @@ def run_as(
         config, directory, ListBenchmark(episodes), load_model(model, adapter=adapter), ScriptedEngine(policy), 4, see
     )
     outcome = run.execute(resume=False)
-    if frames(outcome.warnings):
+    if frames(outcome.progress.warnings):
         assert seen == [ENOUGH], "the warning comes in time"
     return outcome
 
 
 def test_a_run_in_a_wrong_frame_warns_once_and_in_time(tmp_path: Path, guieval: CommandLine) -> None:
-    [warning] = run_as(tmp_path / "wrong", "ui-tars-1.5-7b", in_frame("ui-tars-1.5-7b", PER_1000), 60).warnings
+    [warning] = run_as(tmp_path / "wrong", "ui-tars-1.5-7b", in_frame("ui-tars-1.5-7b", PER_1000), 60).progress.warnings
     assert re.search(r"0-(999|1000) hits 50 of 50 .*; these steps cannot tell it apart from 0-(999|1000):", warning)
     assert "declared frame pixels-resized-28" in warning
     done = guieval("dev", "audit", tmp_path / "wrong")
@@ -284,14 +284,14 @@ def test_a_run_in_a_wrong_frame_warns_once_and_in_time(tmp_path: Path, guieval: 
 def test_a_run_in_the_declared_frame_is_silent(tmp_path: Path, guieval: CommandLine) -> None:
     same = "pixels) hits {0} of {0} targets (100.0%), and no reading fits better; these steps cannot tell it apart from"
     for name, family in (("ui-tars-1.5-7b", None), ("mine", "ui_tars_1_5")):
-        assert run_as(tmp_path / name, name, load_model("ui-tars-1.5-7b"), 60, adapter=family).warnings == ()
+        assert run_as(tmp_path / name, name, load_model("ui-tars-1.5-7b"), 60, adapter=family).progress.warnings == []
         done, score = guieval("dev", "audit", tmp_path / name), guieval("score", tmp_path / name)
         assert done.code == 0 and same.format(240) in done.out
         # that of an unlisted checkpoint is in its run, after 50, 100 and 200 clicks
         assert (same.format(200) in (RunFolder(tmp_path / name).manifest.frame_audit or "")) == (family is not None)
         assert ("frame of the unlisted checkpoint" in score.err) == (family is not None)
     other: list[Action] = [Type(text="tea"), LongPress(point=Point(1.0, 2.0)), Stop()]
-    assert run_as(tmp_path / "none", "ui-tars-7b", load_model("ui-tars-7b"), 30, other).warnings == ()
+    assert run_as(tmp_path / "none", "ui-tars-7b", load_model("ui-tars-7b"), 30, other).progress.warnings == []
     assert audit_records(load_model("ui-tars-7b"), RunFolder(tmp_path / "none").records) is None
 
 
@@ -304,7 +304,7 @@ def test_wild_clicks_do_not_warn(tmp_path: Path) -> None:
             return model.render(task, Click(point=Point(dice.uniform(0, 1000), dice.uniform(0, 1000))))
 
     for seed in range(3):
-        assert run_as(tmp_path / str(seed), "qwen3-vl-8b-instruct", Wild(), 120).warnings == ()  # type: ignore[arg-type]
+        assert run_as(tmp_path / str(seed), "qwen3-vl-8b-instruct", Wild(), 120).progress.warnings == []  # type: ignore[arg-type]
 
 
 def test_watching_never_ends_a_run() -> None:

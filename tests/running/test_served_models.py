@@ -11,9 +11,8 @@ import pytest
 
 from guieval.actions import Wait
 from guieval.journal import METRICS, RunFolder
-from guieval.journal.caveats import model_label
+from guieval.journal.caveats import model_label, same_checkpoint, unconfirmed_models
 from guieval.journal.run_files import RecordedConfig, RecordedModel
-from guieval.journal.served_model import same_checkpoint, unconfirmed_models
 from guieval.journal.setup import EngineFacts, Setup
 from guieval.playground.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine

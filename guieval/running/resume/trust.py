@@ -124,7 +124,11 @@ def resumed(
         if str(error) == _problem(base):  # the user has given nothing that it speaks of
             raise UsageError(f"{str(folder / 'manifest.json')!r}, field config: {error}") from None
         raise
-    own = merge(file, overrides, flags, base=_without_outward(base))
+    allowed = {  # what its folder can decide alone
+        group: {name: value for name, value in given.items() if OUTWARD not in marks_of(GROUPS[group].model_fields[name])}
+        for group, given in placed(base).items()
+    }
+    own = merge(file, overrides, flags, base=allowed)
     named = {each.text for each in reaches(own.having(engine=config.server.engine, cluster=config.cluster.kind))}
     unnamed = [each for each in reaches(config) if each.text not in named]
     if code := [each for each in unnamed if each.code]:
@@ -140,14 +144,6 @@ def resumed(
             f"name it again ({unknown[0].words}), or add --trust-run if you trust the folder"
         )
     return config
-
-
-def _without_outward(base: Mapping[str, Any]) -> dict[str, Any]:
-    """An earlier run's settings without those that its folder cannot decide alone."""
-    return {
-        group: {name: value for name, value in given.items() if OUTWARD not in marks_of(GROUPS[group].model_fields[name])}
-        for group, given in placed(base).items()
-    }
 
 
 def _service(config: RunConfig) -> tuple[tuple[str, ...], str]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.engines import Discovers, ReportsSetup
@@ -120,11 +121,11 @@ class Session:
                 self._loop.call_soon_threadsafe(self._stop)
 
     def outcome(self) -> RunOutcome:
-        return RunOutcome.of(
+        return RunOutcome(
             self._run,
             self._journal.directory,
             self._answered.ledger,
-            self._progress,
+            replace(self._progress, load=Load),  # which would keep the session
             interrupted=(self._stopped or self._stop_asked) and not self._gives_up,
             gave_up=self._gives_up,
             endpoints=self._run.endpoints,

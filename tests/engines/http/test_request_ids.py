@@ -20,11 +20,8 @@ def test_an_id_names_its_step_and_sample_with_or_without_try(key: StepKey, sampl
     sent = with_try(name, "0123abcd", attempt)
     assert parse_request_id(name) == parse_request_id(sent) == (key, sample)
     assert without_try(sent) == name
-
-
-@given(parts, st.integers(1, 99))
-def test_what_is_sent_is_visible_ascii(name: str, attempt: int) -> None:
-    assert all("!" <= character <= "~" for character in with_try(name, "0123abcd", attempt))
+    for text in (name, *key[:3]):
+        assert all("!" <= character <= "~" for character in with_try(text, "0123abcd", attempt))
 
 
 def test_the_documented_form_and_tries_and_runs_differ() -> None:

@@ -162,7 +162,7 @@ def test_a_kill_between_stages_loses_no_response_and_pays_for_none_twice(tmp_pat
         assert paid(directory) == before, directory.name
         planner, grounder = Staged(), Staged()
         runner = scripted_runner(directory, episodes, planner, model=model, concurrency=1, grounder=grounder)
-        assert runner.execute(resume=True).tokens.answers == 6, directory.name
+        assert runner.execute(resume=True).progress.tokens.answers == 6, directory.name
         assert (planner.asked, grounder.asked) == (["c|0|0"], ["b|0|0|grounder", "c|0|0|grounder"]), directory.name
         assert paid(directory)[0] == 6, directory.name
         samples = [record.sample for record in RunFolder(directory).records if record.finished]

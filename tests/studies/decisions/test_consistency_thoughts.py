@@ -73,10 +73,10 @@ def test_every_sample_is_asked_with_its_steps_thought_and_the_manifest_states_wh
     outcome = run.execute(resume=False)
     requested = ["a0", "a2", "a3", "c0", "c1"]
     assert begun(engine) == {name: [f"<thought {name}>"] * 3 for name in requested}
-    for plan in (outcome.plan, RunFolder(tmp_path / "run").plan):
+    for plan in (outcome.run.plan, RunFolder(tmp_path / "run").plan):
         assert {key.episode_id: list(steps) for key, steps in plan.items()} == {"a": [0, 2, 3], "c": [0, 1]}
-    assert "the 5 of 7 steps at which scripted gave a thought" in outcome.selection.text
-    assert outcome.selection.title.endswith("with a thought")
+    assert "the 5 of 7 steps at which scripted gave a thought" in outcome.run.selection.text
+    assert outcome.run.selection.title.endswith("with a thought")
     manifest = RunFolder(tmp_path / "run").manifest
     saved, digest = manifest.to_json()["fixed_thoughts"], read_thoughts(source).digest
     assert saved.pop("form") and manifest.mode.label == "offline+fixed-thoughts"
