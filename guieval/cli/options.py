@@ -77,7 +77,7 @@ def one_of(option: str, name: str, known: Iterable[Name]) -> Name:
 
 
 def check_width(name: str) -> ColumnWidth:
-    """The width of a picture."""
+    """A picture's width by its name in print (a column, a page). Raises :class:`UsageError` for other names."""
     from guieval.reports.plots.paper import WIDTHS
 
     return one_of("width", name, WIDTHS)

@@ -194,7 +194,7 @@ class _Session:
         self._setups = SessionSetups(run, journal)
         self._setups.confirm()
         self._merger = Merger(run, journal)
-        self._watch = AnswerWatch(run.model, journal.directory)
+        self._watch = AnswerWatch(run.model, journal)
         self._interrupted = self._ending = False
         self._bad_data: str | None = None
         self._fault: str | None = None

@@ -91,7 +91,7 @@ class Edition(BaseModel):
 
     @property
     def digest(self) -> str:
-        """One digest of all four."""
+        """One SHA-256 of the four parts, which identifies the edition."""
         return sha256(" ".join(getattr(self, part) for part in PARTS).encode()).hexdigest()[:12]
 
     @property
@@ -138,12 +138,12 @@ class KnownEdition(BaseModel):
         return frozenset(self.marks[start : start + _MARK] for start in range(0, len(self.marks), _MARK))
 
     def unlike(self, labels: Mapping[StepKey, LabelDigest]) -> list[StepKey]:
-        """The steps whose label is not this edition's."""
+        """Keys of the steps, in the given order, whose label's digest is not among those that the edition lists."""
         return [key for key, digest in labels.items() if _mark(_name(key), digest) not in self.marked]
 
 
 class _EditionFile(BaseModel):
-    """A file of ``configs/editions``."""
+    """A file of ``configs/editions``: the editions of one data set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

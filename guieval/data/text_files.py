@@ -127,7 +127,7 @@ class LineFile:
             raise DataError(f"{self.path}: cannot be read: {error.strerror}") from None
 
     def part(self, start: int, size: int) -> bytes:
-        """The ``size`` bytes from ``start``."""
+        """At most ``size`` bytes from ``start``, both in the unpacked text; fewer at its end."""
         if self.path.suffix == ".gz":
             return self._text()[start : start + size]
         try:

@@ -27,8 +27,10 @@ def mark(manifest: Manifest) -> str:
 
 
 def notes(manifest: Manifest) -> list[str]:
-    """The notes below a table in which the run has a :func:`mark`."""
+    """The notes below a run's table: one for each caveat, and the frame audit of an unlisted checkpoint."""
     lines = [served_note(manifest)]
+    if manifest.frame_audit is not None:
+        lines.append(f"frame of the unlisted checkpoint: {one_line(manifest.frame_audit, 600)}")
     for change in manifest.changes or ():
         lines.append(
             f"mixed: resumed on {one_line(change.when)} although it differed in {one_line('; '.join(change.what), 600)}"

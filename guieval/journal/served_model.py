@@ -74,6 +74,8 @@ def describe_served(manifest: Manifest) -> list[str]:
         places = []
         for engine in filter(lambda each: each.url, setup.engines):
             root = f" (loaded from {one_line(engine.root, 120)})" if engine.root not in (None, setup.model) else ""
+            if not root and engine.models and setup.model not in engine.models:  # of a composition's grounder
+                root = f" (with {one_line(' and '.join(engine.models), 120)})"
             places.append(f"{one_line(engine.url)}{root}")
         if places:
             lines[f"{one_line(setup.model, 120)} at {', '.join(places)}"] = None
@@ -81,7 +83,8 @@ def describe_served(manifest: Manifest) -> list[str]:
 
 
 def _checkpoint_names(manifest: Manifest) -> list[str]:
-    names = (manifest.model.name, manifest.config.model.name, manifest.model.hf_id)
+    planner = (manifest.model.model_extra or {}).get("served_as") if "=" in manifest.model.name else None
+    names = (manifest.model.name, manifest.config.model.name, manifest.model.hf_id, planner)
     return list(dict.fromkeys(name for name in names if name))
 
 

@@ -53,6 +53,7 @@ class TrajectoryStep(BaseModel):
     action: Action | None = None
     batch: Annotated[tuple[Action, ...], Field(exclude_if=lambda batch: not batch)] = ()
     executed: bool
+    stage: Annotated[str, Field(exclude_if=lambda name: not name)] = ""
     error: StepError | None = None
     usage: Usage | None = None
     other_usage: OtherUsage = ()

@@ -77,7 +77,7 @@ class Result(NamedTuple):
 
     @property
     def directory(self) -> Path:
-        """The run's directory."""
+        """The folder in which the journal and the manifest are."""
         return self.outcome.directory
 
     @property

@@ -66,13 +66,15 @@ def read_diversities(file: Path, model: str, benchmark: str) -> Diversities:
     a step of the benchmark; :class:`DataError`, naming the line, for a line that does not fit or repeats a step.
     """
     try:
-        lines = read_text(file).splitlines()
+        lines = read_text(file).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise UsageError(f"the decisions {str(file)!r} cannot be read: {why}") from None
     steps: dict[StepKey, float | None] = {}
     others: set[str] = set()
     for number, text in enumerate(lines, 1):
+        if not text:
+            continue
         line: _Decisions = validated(_Decisions, text, file=file, line=number)
         if line.model != model:
             raise UsageError(f"the decisions of {str(file)!r} are of model {line.model!r}, not of {model!r}")

@@ -159,7 +159,7 @@ def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: 
     checkpoint = model_config(config.model.name, config.model.adapter, config.model.scaffold)
     scaffold = checkpoint.scaffold
     benchmark, overlay = kind.open(config, scaffold) if shared is None else (shared.benchmark, shared.overlay)
-    options = {"options": {**checkpoint.options, **config.model.options}}
+    options = {"options": {**checkpoint.options, **config.model.own_options}}
     model = build_model(checkpoint.model_copy(update=options), thinking=config.model.thinking)
     if scaffold.sampling and engine_kind(config, checkpoint) == "local":
         name = config.model.name

@@ -25,11 +25,12 @@ from guieval.journal import RunFolder, is_run
 from guieval.journal.repeats import FOLDER
 from guieval.journal.run_files import setup_line
 from guieval.journal.served_model import describe_served
+from guieval.models.unlisted import resolution
 from guieval.reports.console import Run, report_json
 from guieval.running.api import common_folder
 from guieval.running.costs import Tokens, bill, describe
 from guieval.running.engine_choice import asks_a_model, never_asked
-from guieval.running.execute import Result, execute, repeated, resolve_jobs
+from guieval.running.execute import Job, Result, execute, repeated, resolve_jobs
 from guieval.running.forecast import forecast
 from guieval.running.progress.dashboard import PLAIN_SECONDS, Dashboard
 from guieval.running.progress.display import Cost, Display, RunDisplay, Waited
@@ -122,6 +123,7 @@ def perform(
     try:
         for group in [configs] if stages is None else stages:
             jobs = resolve_jobs(group, root=root, accept_changes=accept)
+            _print_resolution(jobs)
             directories += [job.directory for job in jobs]
             left = left[len(group) :]
             for result in execute(jobs, fresh=fresh, display=Terminal(quiet=quiet), first=first):
@@ -159,13 +161,22 @@ def perform(
 def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
     """Print what runs would send, from their beginning; nothing is sent or written."""
     configs = [(never_asked(config), directory) for config, directory in configs]
-    for job in resolve_jobs(configs, root=common_folder([directory for _, directory in configs])):
+    jobs = resolve_jobs(configs, root=common_folder([directory for _, directory in configs]))
+    _print_resolution(jobs)
+    for job in jobs:
         if not asks_a_model(job.run.config, job.run.model.config):
             say(f"requests: none: {job.run.config.model.name} answers in this process or from an earlier run")
             continue
         for label, text in forecast(job.run).lines():
             say(f"{label + ':':<10}{text}")
     say("nothing was sent, and nothing was written")
+
+
+def _print_resolution(jobs: list[Job]) -> None:
+    """Print on standard error what was chosen for each unlisted checkpoint, and why."""
+    for lines in dict.fromkeys(tuple(resolution(job.run.model.config)) for job in jobs):
+        for line in lines:
+            say(line, err=True, indent=10)
 
 
 def print_results(results: list[Result], *, json: bool) -> None:
@@ -235,6 +246,8 @@ def print_notes(results: list[Result], *, rounds: bool = False) -> None:
         say(f"labels:   {text}")
     for text in dict.fromkeys(each.scaffold_line for each in manifests):
         say(f"scaffold: {text}")
+    for text in dict.fromkeys(filter(None, (each.frame_audit for each in manifests))):
+        say(f"frame:    {text}")
     overlays = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
     for text in dict.fromkeys(describe_overlay(overlay.file, overlay.sha256, overlay.steps) for overlay in overlays):
         say(f"overlay:  {text}")

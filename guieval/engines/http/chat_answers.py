@@ -145,7 +145,7 @@ def _read_object(data: bytes) -> dict[str, Any]:
 
 
 def read_models(data: bytes) -> list[ServedModel]:
-    """The models in a server's list."""
+    """The entries with an id in an answer to ``GET /models``. Raises :class:`TryAgain` without a list."""
     entries = _read_object(data).get("data")
     if not isinstance(entries, list):
         raise TryAgain("the list of models has no data")

@@ -58,7 +58,7 @@ class ServerFailure(FatalEngineError):
 
 
 def free_port() -> int:
-    """A free port of this machine."""
+    """A TCP port that is free on 127.0.0.1 now; another program may take it before it is used."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]

@@ -73,7 +73,7 @@ class PublishedModel(_Value):
 
     @property
     def title(self) -> str:
-        """The model with its variant."""
+        """The model's name, with its variant in brackets if there is one."""
         return f"{self.model} ({self.variant})" if self.variant else self.model
 
 

@@ -80,7 +80,7 @@ class PageResponse:
 
 
 def as_json(value: Any) -> PageResponse:
-    """A value as JSON."""
+    """A response of compact ASCII JSON. Raises ``ValueError`` for NaN and infinities."""
     return PageResponse(json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii"), JSON)
 
 

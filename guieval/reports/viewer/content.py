@@ -176,7 +176,7 @@ class Chunk:
     lines: dict[str, int] = field(default_factory=dict)
 
     def add(self, row: StepRow) -> None:
-        """Add a step."""
+        """Append a step. Lines of prompts are stored once for all steps, by their place in :attr:`lines`."""
         evaluators = self.content.evaluators
         values: dict[str, Any] = {
             "key": str(row.key),

@@ -57,8 +57,12 @@ def reaches(config: RunConfig) -> Iterator[Reach]:
     through = f" through the proxy {config.server.proxy!r}" if config.server.proxy else ""
     again = ("--set", f"proxy={config.server.proxy}") if config.server.proxy else ()
     service, key_variable = _service(config)
-    key, patch_key = ("--api-key-env", key_variable), ("--set", f"patch_api_key_env={config.history.patch_api_key_env}")
-    for option, urls, named in (("--base-url", service, key), ("--patch-base-url", config.history.patch_base_urls, patch_key)):
+    history, server = config.history, config.server
+    for option, urls, named in (
+        ("--base-url", service, ("--api-key-env", key_variable)),
+        ("--patch-base-url", history.patch_base_urls, ("--set", f"patch_api_key_env={history.patch_api_key_env}")),
+        ("--grounder-base-url", server.grounder_base_urls, ("--set", f"grounder_api_key_env={server.grounder_api_key_env}")),
+    ):
         variable = named[-1].rpartition("=")[2]
         for url in urls:  # the key and the screenshots go there
             text = f"ask the server {url!r}{through}{unproven} with the key in {variable}"

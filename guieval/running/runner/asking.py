@@ -35,4 +35,4 @@ class Asking(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close files."""
+        """Close the files that answering has opened."""

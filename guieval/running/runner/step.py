@@ -25,6 +25,7 @@ from guieval.models.scored_response import failed_adapter, failed_sample, read_r
 from guieval.running.costs import Tokens
 from guieval.running.fixed_thoughts import FixedThoughts
 from guieval.running.runner.image_cache import ImageLoader
+from guieval.running.runner.stages import Stages
 from guieval.secrets import Redaction
 from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel, Usage
 
@@ -51,7 +52,7 @@ class Asker:
     ``tokens`` are those of every response, counted when it is received. ``halted`` says why a step that was paid for may not be
     requested again. ``lost`` is called with the record of a step that was paid for and is given up, because the run ends,
     ``note`` with the first request of each step before it is sent.
-    ``redaction`` removes the keys from messages.
+    ``redaction`` removes the keys from messages. ``stages`` queries a composition.
     """
 
     model: ABCModel
@@ -69,6 +70,7 @@ class Asker:
     lost: Callable[[Any], None] = lambda record: None
     note: Callable[[Request], None] = lambda request: None
     redaction: Redaction = field(default_factory=lambda: Redaction(()))
+    stages: Stages | None = None
 
     async def answer(
         self,
@@ -215,7 +217,7 @@ class Asker:
         while True:
             async with self.slots:
                 started = time.monotonic()
-                reply = await self._reply(self._generate, request)
+                reply = await self._reply(self._generate if self.stages is None else self.stages.generate, request)
             others = tuple(request.bill.others)
             if isinstance(reply, Sample):
                 return reply.model_copy(update={"other_usage": others})
