@@ -265,6 +265,10 @@ class Sample(BaseModel):
         tuple[Action, ...],
         Field(exclude_if=lambda batch: not batch, description="all actions of a response with several; the first is scored"),
     ] = ()
+    stage: Annotated[
+        str,
+        Field(exclude_if=lambda name: not name, description="of a composition: whose place counts, and why not the next one's"),
+    ] = ""
     error: StepError | None = None
     outcome: StepOutcome
     usage: Usage | None = None

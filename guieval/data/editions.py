@@ -95,14 +95,9 @@ class Edition(BaseModel):
         return sha256(" ".join(getattr(self, part) for part in PARTS).encode()).hexdigest()[:12]
 
     @property
-    def one_of_several(self) -> bool:
-        """Whether the data set is known to exist in several editions, so that numbers have to name theirs."""
-        return _file(self.dataset) is not None
-
-    @property
     def line(self) -> str:
         """The edition in words, next to a number; "" for a data set of which only one edition is known to exist."""
-        return str(self) if self.one_of_several else ""
+        return "" if _file(self.dataset) is None else str(self)
 
     def __str__(self) -> str:
         if not self.names:

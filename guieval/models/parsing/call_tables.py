@@ -340,10 +340,11 @@ def wheel(
 
 
 def pressed(key: str, buttons: Mapping[str, act.Button]) -> Form:
-    """A button by its name; names are in lower case."""
+    """A button by its name, which is read in any case and written as it is given."""
+    lowered = {name.lower(): button for name, button in buttons.items()}
     return Form(
         act.Press,
-        lambda call: act.Press(button=call.one_of(buttons, key)),
+        lambda call: act.Press(button=call.one_of(lowered, key)),
         lambda action, writing: _first_name(key, buttons, action.button),
     )
 
