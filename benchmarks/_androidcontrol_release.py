@@ -22,7 +22,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from guieval import actions as act
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, Release, ReleasedEpisode
@@ -32,7 +32,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, StepTaskModel
 
 from ._rows import Row, episode, meant, one_of, parse, pixel_boxes, placed, read_row, step
-from ._tfrecord import Field, TfExample, decode, message_class, records
+from ._tfrecord import Field, MessageClass, TfExample, decode, message_class, records
 
 FINISH_INSTRUCTION = "finish the task"
 IN_DISTRIBUTION = "IDD"
@@ -236,11 +236,40 @@ def released_action(row: Row, size: Size, extras: dict[str, Any]) -> act.Action:
     return meant(row, "action_type", meanings)
 
 
-def _forest(data: bytes, where: str) -> Any:
+class _Rect(Protocol):
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+class _Bounded(Protocol):
+    bounds_in_screen: _Rect
+
+    def HasField(self, name: str, /) -> bool: ...
+
+
+class _Node(_Bounded, Protocol):
+    depth: int
+
+
+class _Tree(Protocol):
+    nodes: Sequence[_Node]
+
+
+class _Window(_Bounded, Protocol):
+    tree: _Tree
+
+
+class _Forest(Protocol):
+    windows: Sequence[_Window]
+
+
+def _forest(data: bytes, where: str) -> _Forest:
     return decode(_forest_class(), data, where, "an AndroidAccessibilityForest")
 
 
-def _rectangles(forest: Any) -> list[tuple[int, int, int, int]]:
+def _rectangles(forest: _Forest) -> list[tuple[int, int, int, int]]:
     """Every rectangle of an android_env ``AndroidAccessibilityForest`` as (left, top, right, bottom) in pixels.
 
     For each window its own rectangle comes first, then those of its nodes.
@@ -250,13 +279,13 @@ def _rectangles(forest: Any) -> list[tuple[int, int, int, int]]:
     """
     boxes = []
     for window in forest.windows:
-        holders = [window, *window.tree.nodes]
+        holders: list[_Bounded] = [window, *window.tree.nodes]
         for bounds in (holder.bounds_in_screen for holder in holders if holder.HasField("bounds_in_screen")):
             boxes.append((bounds.left, bounds.top, bounds.right, bounds.bottom))
     return boxes
 
 
-def _tree(forest: Any, size: Size) -> list[dict[str, Any]]:
+def _tree(forest: _Forest, size: Size) -> list[dict[str, Any]]:
     """Every node with its words, the states that it is in, its depth, and its box in thousandths of the screen."""
     nodes = []
     for node in (node for window in forest.windows for node in window.tree.nodes):
@@ -282,7 +311,7 @@ EDGES = ("left", "top", "right", "bottom")
 
 
 @cache
-def _forest_class() -> Any:
+def _forest_class() -> MessageClass[_Forest]:
     """The fields that are read of android_env/proto/a11y/*.proto in github.com/google-deepmind/android_env."""
     schema = {
         "Forest": [Field("windows", 1, "Window", repeated=True)],
@@ -295,7 +324,8 @@ def _forest_class() -> Any:
         ],
         "Rect": [Field(name, number, "int32") for number, name in enumerate(EDGES, 1)],
     }
-    return message_class("guieval.android_env", schema, "Forest")
+    found: MessageClass[_Forest] = message_class("guieval.android_env", schema, "Forest")
+    return found
 
 
 def _lists(file: Path) -> dict[str, list[int]]:

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeVar
 
 from guieval.data.files import open_file, open_gzip
 from guieval.errors import DataError
@@ -110,12 +110,14 @@ class TfExample:
     def error(self, field: str, problem: str) -> DataError:
         return DataError(f"{self.where}, field {field}: {problem}")
 
-    def blobs(self, field: str) -> Any:
+    def blobs(self, field: str) -> Sequence[bytes]:
         """The feature's byte strings, a sequence that copies each when it is taken; empty when there is no such feature."""
-        return self._values(field, "bytes_list", "byte strings")
+        feature = self._feature(field, "bytes_list", "byte strings")
+        return () if feature is None else feature.bytes_list.value
 
     def numbers(self, field: str) -> list[int]:
-        return list(self._values(field, "int64_list", "whole numbers"))
+        feature = self._feature(field, "int64_list", "whole numbers")
+        return [] if feature is None else list(feature.int64_list.value)
 
     def texts(self, field: str) -> list[str]:
         try:
@@ -135,19 +137,46 @@ class TfExample:
             raise self.error(field, f"expected one string, got {len(values)}")
         return values[0]
 
-    def _values(self, field: str, kind: str, expected: str) -> Any:
+    def _feature(self, field: str, kind: str, expected: str) -> _Feature | None:
         feature = self._features.get(field.encode())
-        if feature is None:
-            return ()
-        if not feature.HasField(kind):
-            if feature.ByteSize() <= 2:  # a list of nothing, whatever it is of: nothing at all, or a tag and a length of 0
-                return ()
-            raise self.error(field, f"expected {expected}")
-        return getattr(feature, kind).value
+        if feature is None or feature.HasField(kind):
+            return feature
+        if feature.ByteSize() <= 2:  # a list of nothing, whatever it is of: nothing at all, or a tag and a length of 0
+            return None
+        raise self.error(field, f"expected {expected}")
+
+
+class _Blobs(Protocol):
+    value: Sequence[bytes]
+
+
+class _Numbers(Protocol):
+    value: Sequence[int]
+
+
+class _Feature(Protocol):
+    bytes_list: _Blobs
+    int64_list: _Numbers
+
+    def HasField(self, name: str, /) -> bool: ...
+    def ByteSize(self) -> int: ...
+
+
+class _Entry(Protocol):
+    key: bytes
+    value: _Feature
+
+
+class _Features(Protocol):
+    feature: Sequence[_Entry]
+
+
+class _Example(Protocol):
+    features: _Features
 
 
 @cache
-def _example_class() -> Any:
+def _example_class() -> MessageClass[_Example]:
     schema = {
         "Example": [Field("features", 1, "Features")],
         "Features": [Field("feature", 1, "Entry", repeated=True)],
@@ -156,12 +185,21 @@ def _example_class() -> Any:
         "BytesList": [Field("value", 1, "bytes", repeated=True)],
         "Int64List": [Field("value", 1, "int64", repeated=True)],
     }
-    return message_class("guieval.tensorflow", schema, "Example")
+    found: MessageClass[_Example] = message_class("guieval.tensorflow", schema, "Example")
+    return found
 
 
 # --- protocol buffer messages ------------------------------------------------------------------------------------------
 
 Kind = Literal["bytes", "int32", "int64"]
+Message = TypeVar("Message")
+Message_co = TypeVar("Message_co", covariant=True)
+
+
+class MessageClass(Protocol[Message_co]):
+    """A class of messages that is declared at run time."""
+
+    def FromString(self, data: bytes, /) -> Message_co: ...
 
 
 class Field(NamedTuple):
@@ -198,7 +236,7 @@ def message_class(package: str, messages: Mapping[str, Sequence[Field]], name: s
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))
 
 
-def decode(kind: Any, data: bytes, where: str, what: str) -> Any:
+def decode(kind: MessageClass[Message], data: bytes, where: str, what: str) -> Message:
     """The message in ``data``; :class:`DataError` "``where``: is not ``what``" if it cannot be decoded."""
     from google.protobuf.message import DecodeError
 

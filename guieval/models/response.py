@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from guieval.steps import Sample, Usage, whole_text
 
@@ -49,8 +49,13 @@ class Call:
     """
 
     name: str
-    arguments: Any
+    arguments: object
     id: str = ""
+
+    @property
+    def named(self) -> dict[str, object]:
+        """The arguments by name; none if the model wrote anything but an object."""
+        return self.arguments if isinstance(self.arguments, dict) else {}
 
     @property
     def written(self) -> str:
@@ -86,7 +91,7 @@ class Response:
                 object.__setattr__(self, name, whole_text(value))
 
     @classmethod
-    def of(cls, content: Any) -> Response:
+    def of(cls, content: object) -> Response:
         """The response in what a server or a training framework gives: a text, a message, several messages, or ``None``.
 
         Messages are mappings or objects. Of several, those of the assistant count; their texts and calls follow each other.
@@ -180,7 +185,7 @@ def calls_in(text: str) -> tuple[str, tuple[Call, ...]]:
     return (words, tuple(calls)) if Response(words, calls=tuple(calls)).written == text else (text, ())
 
 
-def _of_several(parts: Sequence[Any]) -> Response:
+def _of_several(parts: Sequence[object]) -> Response:
     messages = [part for part in parts if not isinstance(part, str) and _field(part, "role") is not None]
     if not messages:
         return _of_message({"content": parts})
@@ -191,7 +196,7 @@ def _of_several(parts: Sequence[Any]) -> Response:
     return Response("\n".join(filter(None, (each.written for each in spoken))), reasoning or None)
 
 
-def _of_message(message: Any) -> Response:
+def _of_message(message: object) -> Response:
     content = _field(message, "content")
     if content is None:
         content = _field(message, "text")
@@ -200,7 +205,7 @@ def _of_message(message: Any) -> Response:
         raise ValueError(f"a response is a text, a message or a list of messages, not {message!r:.80}")
     if not isinstance(content, str | list | tuple | None):
         raise ValueError(f"the content of a message is a text or a list, not of type {type(content).__name__}")
-    parts = list(content) if isinstance(content, list | tuple) else [content] if content else []
+    parts: list[object] = list(content) if isinstance(content, list | tuple) else [content] if content else []
     texts, reasoning, calls = list[str](), list[str](), list[Call]()
     for part in parts:
         if isinstance(part, str):
@@ -220,16 +225,16 @@ def _of_message(message: Any) -> Response:
     return Response(text, split_off or None, calls=tuple(calls))
 
 
-def _texts(value: Any, names: Sequence[str]) -> list[str]:
+def _texts(value: object, names: Sequence[str]) -> list[str]:
     """The first of the named fields that is a text and not empty, if any."""
     return [text for name in names if isinstance(text := _field(value, name), str) and text][:1]
 
 
-def _calls(entries: Any) -> list[Call]:
+def _calls(entries: object) -> list[Call]:
     return list(_each_call(entries)) if isinstance(entries, list | tuple) else []
 
 
-def _each_call(entries: Sequence[Any]) -> Iterator[Call]:
+def _each_call(entries: Sequence[object]) -> Iterator[Call]:
     for entry in entries:
         function = _field(entry, "function") or entry
         name = _field(function, "name")
@@ -239,7 +244,7 @@ def _each_call(entries: Sequence[Any]) -> Iterator[Call]:
             yield Call(name, arguments_of(given), identity if isinstance(identity, str) else "")
 
 
-def arguments_of(value: Any) -> Any:
+def arguments_of(value: object) -> object:
     """The arguments of a call, from an object or its JSON text; what is neither stays as it is.
 
     Missing arguments, which servers send for functions without parameters, are an empty object.
@@ -255,11 +260,11 @@ def arguments_of(value: Any) -> Any:
     return parsed if isinstance(parsed, dict) else value
 
 
-def _field(value: Any, name: str) -> Any:
+def _field(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError:  # a model wrote it, so it is no failure of a server

@@ -11,7 +11,7 @@ INTRODUCTION = """\
 # Reliability
 
 This page lists faults and what guieval does about them. Each row is a test: `tests/faults/` runs the `guieval` command
-against a server, a disk or another process with this fault. The last column says what it checks; what stands in `code` in
+against a server, a disk or another process with this fault. The last column says what it checks; what is in `code` in
 the third one is checked literally. The command `python -m tests.faults.page` writes this page from those tests.
 
 These guarantees hold throughout:

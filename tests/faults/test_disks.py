@@ -132,8 +132,8 @@ def lost_and_later(episode: Episode, kept: set[StepKey]) -> int:
 @rows(
     Row(
         "a journal that another program deletes, replaces or cuts short during a run",
-        "detects it within seconds, saves the records that are still in memory beside the journal and stops; a resume restores "
-        "them",
+        "detects it within seconds, saves the records that are still in memory next to the journal and stops; a resume "
+        "restores them",
         "one sentence: `another program has deleted the journal`, and that its records are in `steps.rescued.jsonl`",
         1,
     )

@@ -289,7 +289,7 @@ def test_an_address_that_cannot_work_is_one_sentence(program: Program, tmp_path:
     ),
     Row(
         "an https server without a valid certificate, accepted by `insecure_tls`",
-        "sends requests without verification; the manifest holds the setting",
+        "sends requests without verification; the manifest has the setting",
         "as usual",
         options=("--set", f"insecure_tls={WORDS}"),
     ),

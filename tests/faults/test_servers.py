@@ -23,7 +23,7 @@ from tests.scripted import opened_run
 from tests.waiting import PATIENCE
 
 AGAIN = "retries up to `--max-attempts` attempts, with exponential backoff and jitter"
-SPEAKS_LATER = "as usual; the record of each step holds its number of attempts"
+SPEAKS_LATER = "as usual; the record of each step has its number of attempts"
 LIMITED = ("--timeout", str(PATIENCE))
 MOST_MEMORY = 500 * 1024 * 1024
 """Bytes that a run among bombs may hold; one unpacks to 256 MiB."""

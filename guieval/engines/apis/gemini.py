@@ -76,7 +76,7 @@ class Gemini(NativeAPI):
         for call in turn.response.calls:
             answer = shown(call, conversation.images[-1])
             answered: dict[str, Any] = {"output": answer} if isinstance(answer, str) else {}
-            if "safety_decision" in call.arguments:
+            if "safety_decision" in call.named:
                 answered["safety_acknowledgement"] = "true"
             response: dict[str, Any] = {"name": call.name, "response": answered}
             if call.id:

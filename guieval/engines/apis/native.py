@@ -214,4 +214,4 @@ def shown(call: Call, screenshot: Screenshot) -> Screenshot | str:
         return NO_POINTER
     if name == "list_apps":
         return UNKNOWN_HERE
-    return zoomed(screenshot, call.arguments.get("region")) if name == "zoom" else screenshot
+    return zoomed(screenshot, call.named.get("region")) if name == "zoom" else screenshot

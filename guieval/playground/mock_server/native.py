@@ -51,10 +51,10 @@ def answer_body(api: API, text: str, request: bytes, looks: int) -> bytes:
     fields = json.loads(request)
     written = json.dumps(fields)
     words, calls = calls_in(text)
-    named = [(call.name, call.arguments) for call in calls]
+    named = [(call.name, call.named) for call in calls]
     if sum(written.count(result) for result in _RESULTS[api]) < looks:
         dated = any(tool.get("name") == "computer" for tool in fields.get("tools") or [])
-        words, named = "I look first.", [("computer", {"action": "screenshot"}) if dated else _LOOK[api]]
+        words, named = "I look first.", [("computer", dict[str, object](action="screenshot")) if dated else _LOOK[api]]
     write = {"responses": _response, "messages": _message, "generateContent": _content}[api]
     return json.dumps(write(words, named, fields)).encode()
 
