@@ -71,6 +71,7 @@ class _History(Section):
     fixed_thoughts: str | None = None
     mix: dict[str, Any] | None = None
     mix_artifacts: str | None = None
+    mix_decisions: str | None = None
 
 
 class _Online(Section):
