@@ -47,7 +47,7 @@ class Box(NamedTuple):
 
     @property
     def centre(self) -> Point:
-        """The centre of the box."""
+        """The middle of both axes, in thousandths of the screen."""
         return Point((self.x1 + self.x2) / 2, (self.y1 + self.y2) / 2)
 
 

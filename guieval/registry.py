@@ -21,20 +21,25 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from guieval.data.benchmark import ABCBenchmark
+from guieval.data.checkpoint import FILES, CheckpointFiles
 from guieval.data.episodes.format import is_prepared, read_preparation
 from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
 from guieval.data.files import read_text
+from guieval.data.hub import checkpoint_folder
 from guieval.data.names import natural_order
 from guieval.data.shipped import config_folder
 from guieval.data.user_files import read_record
 from guieval.errors import GuievalError, UsageError, known_name, nearest
 from guieval.models import ABCModel, KnownModel, ModelConfig, Scaffold, Task
+from guieval.models.composition import composed
 from guieval.models.families import TASKS
+from guieval.models.unlisted import folder_title, like_listed, unlisted
 from guieval.wings import absent
 
 BENCHMARKS_GROUP = "guieval.benchmarks"
 ADAPTERS_GROUP = "guieval.model_adapters"
 SCAFFOLDS_GROUP = "guieval.scaffolds"
+HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 DATA = Path("data")
 """Where ``guieval data download`` puts data sets, below the working folder."""
 
@@ -277,22 +282,20 @@ def _nothing_fits(text: str, task: Task | None, size: str | None, found: Sequenc
 
 
 def model_config(name: str, adapter: str | None = None, scaffold: str | None = None) -> ModelConfig:
-    """The checkpoint called ``name``; with ``adapter``, any name is accepted and uses that adapter.
+    """The checkpoint called ``name``, or of that Hub id or folder; with ``adapter``, any name is taken and uses that adapter.
 
     ``scaffold`` is the name, or the YAML file, of the settings to run it in; its default ones when not given. The options are
     the checkpoint's and over them the scaffold's. Raises :class:`UsageError` with the nearest name, and for a scaffold of
     another family, or one that switches the thinking of a family without a switch.
     """
+    if "=" in name:
+        return _composition(name, adapter, scaffold)
     known = model_configs()
     if adapter is not None:
         base = known[name] if name in known else ModelConfig(name=name, adapter=adapter)
         config = base.model_copy(update={"adapter": adapter})
-    elif name not in known:
-        raise UsageError(
-            f"unknown model {name!r}{nearest(name, known)}; `guieval models` lists them, and --adapter FAMILY runs any other"
-        )
     else:
-        config = known[name]
+        config = known[name] if name in known else _by_id_or_folder(name)
     chosen = config.scaffold if scaffold is None else load_scaffold(scaffold)
     fits = not chosen.families or config.adapter in chosen.families or config.adapter.endswith(".py")
     if scaffold is not None and not fits:
@@ -303,7 +306,47 @@ def model_config(name: str, adapter: str | None = None, scaffold: str | None = N
         )
     if scaffold is not None and chosen.thinking is not None and not adapter_class(config.adapter).thinking_switch:
         raise UsageError(f"model {name!r} has no thinking switch; the scaffold's thinking must be null")
-    return config.model_copy(update={"scaffold": chosen, "options": {**config.options, **chosen.family_options}})
+    given = {"resolved": {**config.resolved, "scaffold": f"{chosen.name}, as given"}} if scaffold and config.resolved else {}
+    return config.model_copy(update={"scaffold": chosen, "options": {**config.options, **chosen.family_options}, **given})
+
+
+@cache
+def _by_id_or_folder(name: str) -> ModelConfig:
+    """The listed checkpoint of a Hub id, or an unlisted one as its files tell (:mod:`guieval.models.unlisted`)."""
+    known = model_configs()
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        title, weights = folder_title(folder), str(folder)
+    elif with_id := [config for config in known.values() if (config.hf_id or "").casefold() == name.casefold()]:
+        if len(with_id) > 1:
+            raise UsageError(f"{name!r} is the id of several models: give {' or '.join(each.name for each in with_id)}")
+        return with_id[0]
+    elif HUB_ID.fullmatch(name):
+        title = weights = name
+        try:
+            folder = checkpoint_folder(name, FILES)
+        except UsageError as error:
+            raise UsageError(f"{error}; --adapter FAMILY runs it without its files") from None
+    else:
+        raise UsageError(
+            f"unknown model {name!r}{nearest(name, known)}; `guieval models` lists them, ORG/NAME of the Hub or a folder is "
+            "any other checkpoint of a known family, and --adapter FAMILY says which family"
+        )
+    files = CheckpointFiles.read(lambda file: folder / file)
+    like = like_listed(title, files, known.values())
+    return unlisted(title, weights, files, like, build_model(like.config))
+
+
+def _composition(name: str, adapter: str | None, scaffold: str | None) -> ModelConfig:
+    """The planner's settings with the grounder as an option, under the name of the whole."""
+    parts = [part.partition("=") for part in name.split(",")]
+    names = {stage: model for stage, _, model in parts if model and "=" not in model}
+    if len(parts) != 2 or names.keys() != {"planner", "grounder"}:
+        raise UsageError(f"cannot use {name!r} as a model: a composition of two is planner=NAME,grounder=NAME")
+    planner, grounder = model_config(names["planner"], adapter, scaffold), model_config(names["grounder"])
+    options = {**planner.options, "grounder": grounder.name}
+    name = f"planner={planner.name},grounder={grounder.name}"
+    return planner.model_copy(update={"name": name, "served_as": planner.served_as or planner.name, "options": options})
 
 
 def load_model(name: str, *, adapter: str | None = None, scaffold: str | None = None, thinking: bool | None = None) -> ABCModel:
@@ -329,8 +372,18 @@ def reading_model(model: str | None, adapter: str | None, options: Mapping[str, 
 def build_model(config: ModelConfig, *, thinking: bool | None = None) -> ABCModel:
     """Build the adapter of a checkpoint from its settings; :class:`UsageError` when it cannot be set up."""
     kind = adapter_class(config.adapter)
+    stages = {name: config.options[name] for name in ("grounder", "zoom") if config.options.get(name) is not None}
     try:
-        return kind(config, thinking=thinking)
+        if not stages:
+            return kind(config, thinking=thinking)
+        scaffold = config.scaffold
+        if not stages.items() <= scaffold.options.items():  # a manifest's has them
+            label = "".join(f"+{name}-{f'{value:g}' if name == 'zoom' else value}" for name, value in stages.items())
+            changed = {"name": f"{scaffold.name}{label}", "options": {**scaffold.options, **stages}}
+            scaffold = scaffold.model_copy(update=changed)
+        model = composed(kind)(config.model_copy(update={"scaffold": scaffold}), thinking=thinking)
+        model.grounder = load_model(stages["grounder"]) if "grounder" in stages else None
+        return model
     except GuievalError:
         raise
     except Exception as error:  # an adapter given as a file may raise anything

@@ -265,6 +265,10 @@ class Sample(BaseModel):
         tuple[Action, ...],
         Field(exclude_if=lambda batch: not batch, description="all actions of a response with several; the first is scored"),
     ] = ()
+    stage: Annotated[
+        str,
+        Field(exclude_if=lambda name: not name, description="of a composition: whose place counts, and why not the next one's"),
+    ] = ""
     error: StepError | None = None
     outcome: StepOutcome
     usage: Usage | None = None
@@ -410,7 +414,7 @@ class OnlineTask(BaseModel):
 
     @property
     def episode_key(self) -> EpisodeKey:
-        """The key of the task."""
+        """What the task is called in tables of episodes."""
         return EpisodeKey(self.benchmark, self.subset, self.episode_id)
 
     @property

@@ -26,12 +26,8 @@ CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\
 """The rest of a call that was begun up to its coordinate's bracket."""
 _TOOLS = frozenset({"mobile_use", "computer_use", "computer", "mobile_for_gui_owl", "function"})
 _PLACES = ("point", "box", "point_2d", "bbox_2d")
-_BUTTONS: dict[str, Button] = {**calls.BUTTON_NAMES, "menu": "RECENT"}
+_BUTTONS: dict[str, Button] = {"Back": "BACK", "Home": "HOME", "Enter": "ENTER", "Menu": "RECENT"}
 """Of "Menu" the description is "opening the application background menu"; UI-S1's labels write GUI-Odyssey's APPSELECT so."""
-
-
-def _button(action: Press, writing: calls.Writing) -> dict[str, Any]:
-    return {"button": next(name for name, button in _BUTTONS.items() if button == action.button).capitalize()}
 
 
 def _key(call: calls.Arguments) -> Action:
@@ -52,7 +48,7 @@ CALLS = calls.CallTable(
         "open": calls.opened("text"),
         "wait": calls.waited("time"),
         "terminate": calls.stopped("status", default="finish"),  # the Qwen3-VL prompt itself allows one without a status
-        "system_button": calls.Form(Press, lambda call: Press(button=call.one_of(_BUTTONS, "button")), _button),
+        "system_button": calls.pressed("button", _BUTTONS),
         "key": calls.Form(Press, _key),
         "answer": calls.answered("text"),
         "mouse_move": calls.hovered("coordinate"),

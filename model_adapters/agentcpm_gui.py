@@ -34,7 +34,7 @@ TAP = 200.0
 
 
 class AgentCPMOptions(Options):
-    """Options of AgentCPM-GUI."""
+    """The size and number of the images sent, and the grounding prompt."""
 
     long_side: int = Field(1120, ge=28, description="larger screenshots are shrunk until their longer side is this many pixels")
     max_images: int = Field(1, ge=1, description="screenshots per request, the current one included (FAQ 1, issue #18)")

@@ -26,7 +26,7 @@ from ._mobile_agent import MobileAgentModel
 
 
 class GUIPlusOptions(Options):
-    """Options of GUI-Plus."""
+    """What requests show, and the date that the prompt states."""
 
     max_images: int = Field(5, ge=1, description="screenshots per request, the current one included")
     date: str = Field("2026年02月26日 星期四", description="today's date in the prompt's words; by default the model's own")

@@ -66,13 +66,10 @@ class Holo31(Holo2):
         extra = {"chat_template_kwargs": {"enable_thinking": not silent}}
         if task.setting == "grounding":
             return chat(self.image(task), self.prompt("holo2-grounding", instruction=task.instruction), extra=extra)
-        shown = self.first_shown(history, self.options.max_images)
         messages = [Message("system", (self.prompt("holo3_1-system"),)), Message("user", (main_instruction(task),))]
-        for index, step in enumerate((*(entry.task for entry in history), task)):
-            seen = self.image(step) if index >= shown else "[screenshot evicted]"
-            messages.append(Message("user", ("<observation>\n", seen, "\n</observation>")))
-            if index < len(history):
-                messages.append(Message("assistant", (self.past_response(history[index]),)))
+        for turn in self.conversation(task, history, self.options.max_images, hidden="[screenshot evicted]"):
+            seen = ("<observation>\n", *turn.parts, "\n</observation>")
+            messages.append(Message("user", seen) if turn.role == "user" else turn)
         return ModelInput(tuple(messages), extra=extra)
 
     def past_response(self, entry: HistoryEntry) -> str:

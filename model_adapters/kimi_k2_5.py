@@ -35,7 +35,7 @@ ANSWER = re.compile(r"answer['\"]?\s*[=:]\s*(['\"])(.*?)\1", re.DOTALL)
 
 
 class KimiOptions(Options):
-    """Options of Kimi."""
+    """What requests show, and what the prompt states of the computer."""
 
     max_images: int = Field(3, ge=1, description="screenshots per request, the current one included")
     password: str = Field("osworld-public-evaluation", description="the computer's password, which the prompt names")

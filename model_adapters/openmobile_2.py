@@ -42,15 +42,10 @@ class OpenMobile2(tools.XMLToolsModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         past = () if task.setting == "grounding" else history
-        shown = self.first_shown(past, self.options.max_images)
-        messages = [Message("system", (self.prompt("openmobile_2-mobile-system"),))]
+        system = Message("system", (self.prompt("openmobile_2-mobile-system"),))
         query = self.prompt("openmobile_2-mobile-user", instruction=main_instruction(task))
-        for index, step in enumerate((*(entry.task for entry in past), task)):
-            seen = self.image(step) if index >= shown else COLLAPSED
-            messages.append(Message("tool", (seen,)) if index else Message("user", (query, seen)))
-            if index < len(past):
-                messages.append(Message("assistant", (self.past_response(past[index]),)))
-        return ModelInput(tuple(messages), extra={"chat_template_kwargs": {"enable_thinking": False}})
+        turns = self.conversation(task, past, self.options.max_images, [(query,)], hidden=COLLAPSED, later="tool")
+        return ModelInput((system, *turns), extra={"chat_template_kwargs": {"enable_thinking": False}})
 
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         words = thought or conclusion

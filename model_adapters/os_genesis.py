@@ -55,7 +55,7 @@ CALLS = calls.CallTable(
 
 
 class OSGenesisOptions(ImageLimits):
-    """Options of OS-Genesis."""
+    """The checkpoint's prompt and the units of its coordinates, which differ between the released checkpoints."""
 
     prompt: Literal["androidcontrol", "androidworld"] = Field(
         "androidcontrol", description="which prompt is used: that of the AC or of the AW checkpoints"

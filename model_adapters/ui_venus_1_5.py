@@ -30,7 +30,7 @@ _REFUSED = re.compile(r"[^\[]{0,200}\[\s*-1\s*,\s*-1\s*,?\s*\]")
 
 
 class UIVenus15Options(UIVenusOptions, DisputedScale):
-    """Options of UI-Venus-1.5."""
+    """The prompt's device, and how many past steps it lists."""
 
     prompt: Literal["mobile", "web", "cn"] = Field("mobile", description="the prompt: for phones, for web pages, or in Chinese")
     max_history: int = Field(5, ge=0, description="past steps in the prompt")

@@ -1,7 +1,7 @@
 """Writes docs/reproduce.md: for each row of the three papers' tables the command, the number to expect, and what differs.
 
 Published numbers are those of ``configs/results``, and for the other tables those of ``perf/reproduce.yaml``, which also holds
-the commands. A test compares the page with what this writes, and every command with the command line's own parser.
+the commands. One test compares the page with what this writes, and another starts every command.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ REQUIREMENTS = Path(__file__).with_name("requirements.md")
 HEAD = """# Reproducing the papers
 
 For each row of the tables of UI-S1, UI-R1 and GUIEvalKit (HyperTrack): the command, the number to expect, the GPU hours that
-the paper gives, and what differs from the paper. The command `python -m perf.reproduce` writes this page; a test compares the
-page with it, and gives every command to the command line's parser. None of these numbers was reproduced here, because that
-needs GPUs, the weights and the data. [reproduced.md](reproduced.md) lists scores that were reproduced from published replies.
+the paper gives, and what differs from the paper. The command `python -m perf.reproduce` writes this page; one test compares
+the page with it, another starts every command against scripted servers on made-up data. None of these numbers was reproduced
+here, because that needs GPUs, the weights and the data. [reproduced.md](reproduced.md) lists scores that were reproduced from
+published replies.
 
 `DATA/NAME` is the folder of a benchmark's data (`guieval benchmarks NAME` lists its source); evaluations find it as
 `data/NAME`, where `guieval data download NAME` puts it, or with `--data DIR`. A training on several machines is started on each

@@ -79,7 +79,7 @@ class Source(NamedTuple):
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The address of the file at its commit."""
         return f"https://github.com/{self.repository}/blob/{self.commit}/{self.path}"
 
     @property

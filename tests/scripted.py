@@ -145,10 +145,11 @@ def runner_of(
     give_up_after: int | None = GIVE_UP_AFTER,
     halt: Callable[[RunProgress], str | None] = lambda progress: None,
     accept_changes: bool = False,
+    grounder: Engine | None = None,
     **parts: Any,
 ) -> Runner:
     """The real runner over a benchmark, a model and an engine that are at hand."""
-    answering = Answering(engine, concurrency, prepare, give_up_after)
+    answering = Answering(engine, concurrency, prepare, give_up_after, grounder=grounder)
     run = resolve(config, parts=GivenParts(benchmark, model, answering, **parts), accept_changes=accept_changes)
     return Runner(run, directory, on_progress=on_progress, halt=halt)
 

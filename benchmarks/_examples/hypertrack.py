@@ -55,7 +55,7 @@ def episode_id(played: PhoneEpisode) -> str:
 
 def _annotation(name: str, played: PhoneEpisode, flat: bool) -> Any:
     width, height = played.size
-    about = {"episode_id": name, "instruction": played.task.instruction, "app_name": played.task.app}
+    about = {"episode_id": name, "instruction": played.task.instruction, "app_name": played.task.app, "app_category": "工具"}
     device = {"device_model": "Phone 1", "os": "Android 14", "resolution": f"{width}x{height}"}
     steps = [_step(f"{name}_{index}.png", index, played, step) for index, step in enumerate(played.steps)]
     if flat:
@@ -65,7 +65,8 @@ def _annotation(name: str, played: PhoneEpisode, flat: bool) -> Any:
 
 def _step(screenshot: str, index: int, played: PhoneEpisode, step: PhoneStep) -> dict[str, Any]:
     action = {"action_type": step.action.type, "action_description": step.instruction, **_arguments(step, played.size)}
-    return {"step_id": index, "screenshot": screenshot, "observation": "模拟手机的屏幕", "action": action}
+    about = {"observation": "模拟手机的屏幕", "ui_tree": {"class": "FrameLayout", "children": []}}
+    return {"step_id": index, "screenshot": screenshot, **about, "action": action}
 
 
 def _arguments(step: PhoneStep, size: tuple[int, int]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def one_of(option: str, name: str, known: Iterable[Name]) -> Name:
 
 
 def check_width(name: str) -> ColumnWidth:
-    """The width of a picture."""
+    """A picture's width by its name in print (a column, a page). Raises :class:`UsageError` for other names."""
     from guieval.reports.plots.paper import WIDTHS
 
     return one_of("width", name, WIDTHS)
@@ -113,10 +113,7 @@ def loader_options(pairs: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-_OF_MODEL = "model."
-
-
-def of_model_and_loader(pairs: Sequence[str]) -> tuple[list[str], list[str]]:
+def of_model_and_loader(pairs: Sequence[str], prefix: str) -> tuple[list[str], list[str]]:
     """The ``--set`` values that are options of the model's adapter, without their prefix, and those of the loader."""
-    of_model = [pair.removeprefix(_OF_MODEL) for pair in pairs if pair.startswith(_OF_MODEL)]
-    return of_model, [pair for pair in pairs if not pair.startswith(_OF_MODEL)]
+    of_model = [pair.removeprefix(prefix) for pair in pairs if pair.startswith(prefix)]
+    return of_model, [pair for pair in pairs if not pair.startswith(prefix)]

@@ -25,6 +25,7 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.data.shipped import __version__
 from guieval.engines import EndpointStats
 from guieval.engines.concurrency import Slots
+from guieval.engines.stop_signals import on_stop_signals
 from guieval.errors import AdapterFault, DataError, EngineError, UsageError
 from guieval.journal import Journal, RunFolder
 from guieval.journal.directory import SHARDS
@@ -36,7 +37,6 @@ from guieval.running.resume.changes import open_journal
 from guieval.running.resume.identity import manifest_of
 from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.answer_watch import AnswerWatch
-from guieval.running.stop_signals import on_stop_signals
 from guieval.settings import RunConfig
 from guieval.steps import StepRecord
 
@@ -194,7 +194,7 @@ class _Session:
         self._setups = SessionSetups(run, journal)
         self._setups.confirm()
         self._merger = Merger(run, journal)
-        self._watch = AnswerWatch(run.model, journal.directory)
+        self._watch = AnswerWatch(run.model, journal)
         self._interrupted = self._ending = False
         self._bad_data: str | None = None
         self._fault: str | None = None
@@ -249,11 +249,11 @@ class _Session:
         return None
 
     def outcome(self) -> RunOutcome:
-        return RunOutcome.of(
+        return RunOutcome(
             self._run,
             self._directory,
             self._merger.answered.ledger,
-            self._progress,
+            replace(self._progress, load=Load),  # which would keep the session
             interrupted=self._interrupted,
             gave_up=self._left_alone and not self._interrupted,
             endpoints=self._servers(),

@@ -186,9 +186,9 @@ class Worker:
         except GuievalError as error:
             return Ended("stopped") if turn <= self._stopped else _end_by(error, self._progress.fault)
         if outcome.gave_up:
-            example = next((failures.example for failures in outcome.failures.values()), "nobody answers")
+            example = next((failures.example for failures in outcome.progress.by_stage.values()), "nobody answers")
             return Ended("gave-up", f"too many requests in a row were not answered, first: {example}")
-        return Ended("stopped" if outcome.interrupted or outcome.halted else "done")
+        return Ended("stopped" if outcome.interrupted or outcome.progress.halted else "done")
 
     def _see(self, progress: RunProgress) -> None:
         """The runner calls this first when its engine is ready."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -68,17 +67,13 @@ def read_content(
 def changed_fields(recorded: BaseModel, now: BaseModel) -> list[str]:
     """The fields in which a recorded step or task differs from today's, each as ``name was X, is Y``; of a group of values
     those that differ."""
-    before, after = (_by_name(step.model_dump(mode="json")) for step in (recorded, now))
+    before, after = (step.model_dump(mode="json") for step in (recorded, now))
+    for named in (before, after):
+        for name in ("extras", "groups"):
+            named |= {f"{name}.{inner}": value for inner, value in named.pop(name).items()}
     names = dict.fromkeys((*before, *after))
     return [
         f"{name} was {before.get(name)!r:.60}, is {after.get(name)!r:.60}"
         for name in names
         if before.get(name) != after.get(name)
     ]
-
-
-def _by_name(fields: Mapping[str, Any]) -> dict[str, Any]:
-    named = dict(fields)
-    for name in ("extras", "groups"):
-        named |= {f"{name}.{inner}": value for inner, value in named.pop(name).items()}
-    return named

@@ -91,18 +91,13 @@ class Edition(BaseModel):
 
     @property
     def digest(self) -> str:
-        """One digest of all four."""
+        """One SHA-256 of the four parts, which identifies the edition."""
         return sha256(" ".join(getattr(self, part) for part in PARTS).encode()).hexdigest()[:12]
-
-    @property
-    def one_of_several(self) -> bool:
-        """Whether the data set is known to exist in several editions, so that numbers have to name theirs."""
-        return _file(self.dataset) is not None
 
     @property
     def line(self) -> str:
         """The edition in words, next to a number; "" for a data set of which only one edition is known to exist."""
-        return str(self) if self.one_of_several else ""
+        return "" if _file(self.dataset) is None else str(self)
 
     def __str__(self) -> str:
         if not self.names:
@@ -138,12 +133,12 @@ class KnownEdition(BaseModel):
         return frozenset(self.marks[start : start + _MARK] for start in range(0, len(self.marks), _MARK))
 
     def unlike(self, labels: Mapping[StepKey, LabelDigest]) -> list[StepKey]:
-        """The steps whose label is not this edition's."""
+        """Keys of the steps, in the given order, whose label's digest is not among those that the edition lists."""
         return [key for key, digest in labels.items() if _mark(_name(key), digest) not in self.marked]
 
 
 class _EditionFile(BaseModel):
-    """A file of ``configs/editions``."""
+    """A file of ``configs/editions``: the editions of one data set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""The Hugging Face hub: the files of a benchmark, with ``huggingface_hub``, which resumes what was interrupted; and uploads.
+"""The Hugging Face hub: files of benchmarks and checkpoints, by ``huggingface_hub``, which resumes what stopped; and uploads.
 
 ``downloads.yaml`` next to the loaders has what is downloaded for each benchmark. ``HF_ENDPOINT`` names another hub (a mirror)
 and ``HF_TOKEN`` an account, as everywhere with that library.
@@ -12,7 +12,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -162,6 +162,30 @@ def get(offer: Offer, folder: Path) -> None:
     for name in offer.download.unpack:
         if name in offer.files:
             unpack(_checked(folder, name, offer.place))
+
+
+def checkpoint_folder(name: str, files: Sequence[str]) -> Path:
+    """The folder in the cache (``HF_HOME``) with those of ``files`` that a checkpoint has; without a network, an earlier copy.
+
+    Raises :class:`UsageError` if the checkpoint is unknown, and if neither the hub nor the cache can be read.
+    """
+    api = _api()
+    from huggingface_hub import errors, snapshot_download, utils
+
+    shown = not utils.are_progress_bars_disabled()
+    utils.disable_progress_bars()  # a few kilobytes need none
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(files)))
+    except errors.GatedRepoError:
+        why = "asks for its terms to be accepted: accept them there, then set HF_TOKEN"
+    except errors.RepositoryNotFoundError:
+        why = "does not exist, or is private (set HF_TOKEN to an account that may read it)"
+    except (errors.HTTPError, errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled):
+        why = "cannot be read, and the cache (HF_HOME) has no copy"
+    finally:
+        if shown:
+            utils.enable_progress_bars()
+    raise UsageError(f"{api.endpoint}/{name} {why}")
 
 
 def unpack(archive: Path) -> None:

@@ -197,7 +197,7 @@ def _whole(sample_set: SampleSet, refs: Sequence[EpisodeRef], labels: Labels, da
         steps: Sequence[int] = range(ref.length)
         if sample_set.groups:
             known = labels(ref)
-            steps = [index for index in steps if _in_groups(sample_set, _label(known, index, ref))]
+            steps = [index for index in steps if sample_set.groups.items() <= _label(known, index, ref).groups.items()]
         if steps:
             plan[ref.key] = steps
     episodes, count = len(plan), sum(map(len, plan.values()))
@@ -216,10 +216,6 @@ def _label(known: Mapping[int, StepLabel], index: int, ref: EpisodeRef) -> StepL
             f"it is unknown whether step {index} of episode {ref.key} belongs to the set: the run has no record of it"
         )
     return known[index]
-
-
-def _in_groups(sample_set: SampleSet, label: StepLabel) -> bool:
-    return all(label.groups.get(name) == value for name, value in sample_set.groups.items())
 
 
 def _wanted(sample_set: SampleSet) -> str:

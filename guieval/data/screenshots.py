@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
 from guieval.data.files import open_file, read_bytes
 from guieval.data.names import path_inside
@@ -58,6 +58,8 @@ _TURNS = {
 _BACK = {6: 8, 8: 6}
 """The orientations whose turn another one undoes."""
 
+Crop: TypeAlias = tuple[int, int, int, int]
+"""(left, top, right, bottom) in pixels of the turned picture; right and bottom are not part of it."""
 Format = Literal["png", "jpeg", "webp"]
 _FORMATS: dict[str, Format] = {"PNG": "png", "WEBP": "webp"}
 
@@ -167,8 +169,10 @@ def read_screenshot(
     check: bool = False,
     jpeg: int | None = None,
     only_png: bool = False,
+    crop: Crop | None = None,
 ) -> Screenshot:
-    """The screenshot at ``relative`` below ``root`` as it is sent, in the size ``resize`` or in its own.
+    """The screenshot at ``relative`` below ``root`` as it is sent, in the size ``resize`` or in its own; of it only ``crop``,
+    enlarged to that size, if given.
 
     A file that is a picture already is sent as it is, anything else as PNG; with ``jpeg`` all are encoded as JPEG of that
     quality (1 to 100, as Pillow does), and with ``only_png`` those that are no PNG are sent as one too.
@@ -178,12 +182,12 @@ def read_screenshot(
     with ``check`` also if a file that is sent as it is cannot be decoded.
     """
     file = _read(root, relative, recorded_size)
-    kept = jpeg is None and (not only_png or file.header.format == "png")
+    kept = crop is None and jpeg is None and (not only_png or file.header.format == "png")
     if kept and file.header.ready and resize in (None, file.header.size):
         if check:
             file.check()
         return Screenshot(file.data, file.header.format, file.header.size, file.path, file.digest)
-    image = file.picture(resize)
+    image = file.picture(resize, crop=crop)
     if jpeg is not None:
         return Screenshot(_encoded(image, "JPEG", quality=jpeg), "jpeg", image.size, original=file.digest)
     return Screenshot(png(image), "png", image.size, original=file.digest)
@@ -307,7 +311,7 @@ class _CheckedFile(NamedTuple):
     digest: FileDigest
     header: Header
 
-    def picture(self, resize: Size | None, at_most: Size | None = None) -> Image:
+    def picture(self, resize: Size | None, at_most: Size | None = None, crop: Crop | None = None) -> Image:
         import PIL.Image
 
         try:
@@ -315,9 +319,10 @@ class _CheckedFile(NamedTuple):
         except ValueError as error:
             raise ScreenshotError(f"the screenshot {str(self.path)!r} {error}") from None
         self._passed()
-        if resize in (None, image.size):
+        if crop is None and resize in (None, image.size):
             return image
-        return image.resize(resize, PIL.Image.Resampling.BICUBIC)  # as in the Qwen processors
+        shown = image if crop is None else image.crop(crop)
+        return shown.resize(resize or image.size, PIL.Image.Resampling.BICUBIC)  # as in the Qwen processors
 
     def check(self) -> None:
         """Raise :class:`ScreenshotError` if the image data cannot be decoded although header and checksums are right.

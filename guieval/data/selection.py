@@ -109,30 +109,24 @@ def select(benchmark: Listing[Any], choice: Choice, unusable: Mapping[EpisodeKey
     return narrow(refs, choice, labels, where)
 
 
-def edition_of(benchmark: ABCBenchmark, selection: Selection, sample_set: SampleSet) -> Edition:
-    """The edition of a set's labels: the one whose digest is in the set, or what can be said of the single steps."""
+def labels_of_set(benchmark: ABCBenchmark, selection: Selection, sample_set: SampleSet) -> tuple[Edition, list[str]]:
+    """The edition of a set's labels, and how the action types of its steps differ from the published ones, if they do.
+
+    The edition is the one whose digest is in the set, or what can be said of the single steps.
+    """
     labels: dict[StepKey, LabelDigest] = {}
+    types: Counter[str] = Counter()
     dataset = sample_set.datasets[0]
     for ref in selection.refs:
         steps = benchmark.load(ref).steps
-        dataset = steps[0].dataset
-        labels |= labels_of(steps[index] for index in selection.plan[ref.key])
+        dataset, chosen = steps[0].dataset, [steps[index] for index in selection.plan[ref.key]]
+        labels |= labels_of(chosen)
+        types.update(step.action.type for step in chosen)
     edition = Edition.of(dataset, labels)
     held = tuple(name for name, digest in sample_set.editions.items() if digest == edition.digest)
-    return edition.model_copy(update={"names": held}) if held else edition
-
-
-def type_differences(benchmark: ABCBenchmark, selection: Selection, sample_set: SampleSet) -> list[str]:
-    """How the action types of a set's steps differ from the published ones; empty if they agree."""
-    types: Counter[str] = Counter()
-    for ref in selection.refs:
-        steps = benchmark.load(ref).steps
-        types.update(steps[index].action.type for index in selection.plan[ref.key])
-    return [
-        f"{types[name]:,} steps are {name}, and {count:,} in the set"
-        for name, count in sample_set.types.items()
-        if types[name] != count
-    ]
+    unlike = ((name, count) for name, count in sample_set.types.items() if types[name] != count)
+    differences = [f"{types[name]:,} steps are {name}, and {count:,} in the set" for name, count in unlike]
+    return (edition.model_copy(update={"names": held}) if held else edition), differences
 
 
 def narrow(

@@ -8,14 +8,13 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from guieval.data.files import open_descriptor, open_file, open_gzip
+from guieval.data.files import open_file, open_gzip
 from guieval.errors import DataError
 
 MARK = b"\xef\xbb\xbf"
@@ -127,15 +126,13 @@ class LineFile:
             raise DataError(f"{self.path}: cannot be read: {error.strerror}") from None
 
     def part(self, start: int, size: int) -> bytes:
-        """The ``size`` bytes from ``start``."""
+        """At most ``size`` bytes from ``start``, both in the unpacked text; fewer at its end."""
         if self.path.suffix == ".gz":
             return self._text()[start : start + size]
         try:
-            stream = open_descriptor(self.path, os.O_RDONLY)
-            try:
-                return os.pread(stream, size, start)
-            finally:
-                os.close(stream)
+            with open_file(self.path) as stream:
+                stream.seek(start)
+                return stream.read(size)
         except OSError as error:
             raise DataError(f"{self.path}: cannot be read: {error.strerror}") from None
 

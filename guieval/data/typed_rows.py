@@ -96,7 +96,7 @@ class Row:
         return self.of(self.value(field), f"{self.where}, field {field}")
 
     def items(self, field: str) -> list[Any]:
-        """A JSON list."""
+        """The unread values of a field that is a JSON list; an error with the row's place for anything else."""
         value = self.value(field)
         if not isinstance(value, list):
             raise self.error(field, f"expected a list, got {value!r:.80}")

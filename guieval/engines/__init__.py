@@ -144,7 +144,8 @@ def mean_logprob(tokens: Sequence[Any]) -> float | None:
 
 
 def request_id(key: StepKey, sample: int) -> str:
-    """The id of one sample of one step: ``benchmark|subset|episode|step|sample``, with percent-encoded parts.
+    """The id of one sample of one step: ``benchmark|subset|episode|step|sample``, with percent-encoded parts. The later stages
+    of a composition add ``|stage`` to it.
 
     Visible ASCII only, so that it fits into an HTTP header. :func:`parse_request_id` is the inverse.
     """
@@ -153,9 +154,10 @@ def request_id(key: StepKey, sample: int) -> str:
 
 
 def parse_request_id(text: str) -> tuple[StepKey, int]:
-    """Step and sample of a request id, with or without the suffix of the try; ``ValueError`` for other texts."""
+    """Step and sample of a request id, with or without a stage and the suffix of the try; ``ValueError`` for other texts."""
     parts = without_try(text).split("|")
-    if len(parts) != 5 or not (parts[3].isdecimal() and parts[4].isdecimal()):
+    numbered = len(parts) in (5, 6) and parts[3].isdecimal() and parts[4].isdecimal()
+    if not numbered or not all(map(str.isalpha, parts[5:])):
         raise ValueError(f"{text!r} is not a request id: expected benchmark|subset|episode|step|sample")
     benchmark, subset, episode = (unquote(part, errors="surrogatepass") for part in parts[:3])
     return StepKey(benchmark, subset, episode, int(parts[3])), int(parts[4])

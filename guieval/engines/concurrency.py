@@ -217,6 +217,16 @@ class Slots:
                 turn.set_result(None)
 
 
+async def all_of(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """The results of work that begins at once, in its order; the first failure, or the caller's end, cancels the rest."""
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
 async def as_they_end(work: Iterable[Coroutine[Any, Any, Result]]) -> AsyncIterator[Result]:
     """The results of work that begins at once, in the order in which it ends; the rest is cancelled if the caller stops."""
     pending = [asyncio.create_task(each) for each in work]

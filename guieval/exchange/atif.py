@@ -56,7 +56,7 @@ class ContentPart(_Part):
 
 
 class ToolCall(_Part):
-    """An action."""
+    """An action of the agent as the call of a function; the id connects it with its result."""
 
     tool_call_id: str
     function_name: str
@@ -64,14 +64,14 @@ class ToolCall(_Part):
 
 
 class ObservationResult(_Part):
-    """The result of an action."""
+    """What was seen after the call ``source_call_id``: words, or texts and pictures."""
 
     source_call_id: str | None = None
     content: str | tuple[ContentPart, ...]
 
 
 class ActionResults(_Part):
-    """The results of a step's actions."""
+    """The results of all actions of a step, in their order."""
 
     results: tuple[ObservationResult, ...]
 
@@ -98,7 +98,7 @@ class Step(_Part):
 
 
 class Agent(_Part):
-    """The agent."""
+    """Who acted: guieval, its version, and the model that it asked."""
 
     name: str = "guieval"
     version: str
@@ -115,7 +115,7 @@ class FinalMetrics(_Part):
 
 
 class Document(_Part):
-    """A file."""
+    """A trajectory file of the format: one episode with its agent, steps and totals."""
 
     schema_version: Literal["ATIF-v1.7"] = "ATIF-v1.7"
     session_id: str

@@ -51,7 +51,8 @@ def write_line(record: Record, *, compact: bool) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:  # a loader's extras may hold anything
         why = str(error)
     else:
-        return _packed(text, stored) if compact else _sealed(text)
+        sealed = text[:-1] + _BEFORE + b"%08x" % zlib.crc32(text[:-1]) + _AFTER + b"\n"
+        return _packed(text, stored) if compact else sealed
     raise JournalError(f"the record of step {record.task.key} cannot be stored as JSON that can be read again: {why:.200}")
 
 
@@ -83,10 +84,6 @@ def _json(record: Record) -> bytes:
         return record.model_dump_json().encode()
     except PydanticSerializationError:  # a lone surrogate, e.g. an emoji cut in two, cannot be encoded
         return json.dumps(record.model_dump(), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-
-
-def _sealed(text: bytes) -> bytes:
-    return text[:-1] + _BEFORE + b"%08x" % zlib.crc32(text[:-1]) + _AFTER + b"\n"
 
 
 def _unsealed(line: bytes) -> bytes:

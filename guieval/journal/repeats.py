@@ -156,11 +156,12 @@ def _numbers(manifest: Manifest) -> tuple[int, int]:
 def _alike(run: RunFolder) -> str:
     """A text that is the same for runs that are repeats of one another."""
     manifest, config = run.manifest, _config(run.manifest)
+    differing = {name for name, field in SETTINGS.items() if RUNTIME in marks_of(field)}
     kept: dict[str, Any] = {}
     for group, values in config.items():
         if group in _APART or not isinstance(values, dict):
             continue
-        kept[group] = {name: value for name, value in values.items() if not _may_differ(name)}
+        kept[group] = {name: value for name, value in values.items() if name not in differing}
     for group, field in (("sampling", "request"), ("history", "mix")):
         kept.setdefault(group, {})[field] = _without_seed(config.get(group, {}).get(field))
     together = config.get("sampling", {}).get("repeat") is not None
@@ -179,10 +180,6 @@ def _alike(run: RunFolder) -> str:
         sort_keys=True,
         default=str,
     )
-
-
-def _may_differ(name: str) -> bool:
-    return name in SETTINGS and RUNTIME in marks_of(SETTINGS[name])
 
 
 def _without_seed(values: dict[str, Any] | None) -> dict[str, Any]:

@@ -188,7 +188,7 @@ class RecordedDecisions(Section):
 
 
 class RecordedMixing(Section):
-    """A mixed history."""
+    """What a run with mixed histories took its artifacts from."""
 
     artifacts: RecordedArtifacts
     decisions: RecordedDecisions | None = None
@@ -295,6 +295,8 @@ class Manifest(Section):
     protocol: RecordedProtocol
     recorded_mode: RecordedMode = Field(alias="mode")
     action_spaces: RecordedSpaces
+    frame_audit: str | None = None
+    """What the audit of the coordinate frame found in a run of an unlisted checkpoint, after 50 clicks or more."""
     setups: list[Setup] = Field([], validation_alias=AliasChoices("setups", "served"))
     """Who answered, and how: one entry per session that differs from the one before."""
     patch_setups: list[Setup] = []

@@ -87,14 +87,12 @@ class Setup(_Recorded):
     @property
     def facts(self) -> Facts:
         """The facts, in the order in which they are shown."""
-        named = {
-            "engine": [each.name for each in self.engines],
-            "version": [each.version for each in self.engines],
-            "dtype": [each.dtype for each in self.engines],
-            "quantization": [each.quantization for each in self.engines],
-            "attention": [each.attention for each in self.engines],
-            "pixels": [each.pixels for each in self.engines],
-            "chat template": [each.chat_template for each in self.engines],
+        of_engines = ("name", "version", "dtype", "quantization", "attention", "pixels", "chat_template")
+        named: dict[str, Iterable[str | None]] = {
+            "engine" if fact == "name" else fact.replace("_", " "): [getattr(each, fact) for each in self.engines]
+            for fact in of_engines
+        }
+        named |= {
             "images": [self.images],
             "request": [None if self.request is None else self.request.sha256[:16]],
             "system fingerprint": self.fingerprints,
@@ -156,23 +154,19 @@ def differences(before: Sequence[Setup], after: Sequence[Setup], *, same_model: 
     fingerprints: they differ if the sides share none.
     """
     one, other = facts_of(before), facts_of(after)
+    first, second = ({(each.request.id, each.model) for each in side if each.request is not None} for side in (before, after))
     changed = []
     for fact in one.keys() | other.keys():
         values, others = one.get(fact, ()), other.get(fact, ())
         if not values or not others or set(values) == set(others) or (fact in _OF_THE_MODEL and not same_model):
             continue
-        if fact == "request" and (one["images"] != other["images"] or not _same_request(before, after)):
+        if fact == "request" and (one["images"] != other["images"] or first != second or len(first) != 1):
             continue
         if fact in ("system fingerprint", "answered as") and set(values) & set(others):
             continue
         changed.append(Change(fact, values, others))
     order = list(one | other)
     return sorted(changed, key=lambda change: order.index(change.fact))
-
-
-def _same_request(before: Sequence[Setup], after: Sequence[Setup]) -> bool:
-    first, second = ({(each.request.id, each.model) for each in side if each.request is not None} for side in (before, after))
-    return first == second and len(first) == 1
 
 
 def facts_of(setups: Iterable[Setup]) -> dict[str, tuple[str, ...]]:

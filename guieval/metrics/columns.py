@@ -269,6 +269,6 @@ def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp]
 
 
 def total_known(numbers: Iterable[int | None]) -> int:
-    """The sum of the known numbers; -1 if none is known."""
+    """The sum without the unknown (-1) numbers; -1 if none is known."""
     known = [number for number in numbers if number is not None]
     return sum(known) if known else -1

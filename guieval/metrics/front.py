@@ -22,6 +22,12 @@ class Spent(NamedTuple):
         return self.share.value or 0.0
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of its interval; twice the share without one."""
+        own = self.share.interval
+        return (self.value, self.value) if own is None else (own.low, own.high)
+
+    @property
     def title(self) -> str:
         """The name with the mode."""
         return f"{self.name} ({self.mode})"

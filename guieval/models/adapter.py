@@ -23,7 +23,7 @@ from guieval.frames import PER_999, PER_1000, Frame, ResizedPixels, smart_resize
 from guieval.history import HistoryEntry, describe
 from guieval.models.config import ModelConfig
 from guieval.models.families import Family
-from guieval.models.messages import Engine, ImageRef, Message, ModelInput, Part, Request, begun
+from guieval.models.messages import Engine, ImageRef, Message, ModelInput, Part, Request, Role, begun
 from guieval.models.parsing import CallTable, ScrollWords, clicked
 from guieval.models.prompts import fill, load_template
 from guieval.models.response import Response
@@ -51,6 +51,12 @@ class Options(BaseModel, frozen=True, extra="forbid"):
         exclude_if=lambda names: not names,
         description="further data of a step (its extras) to give to the model as text, e.g. observation or tree",
     )
+    zoom: float | None = Field(
+        None, gt=1, le=10, exclude_if=lambda factor: factor is None, description="query a click again on the screen enlarged so"
+    )
+    grounder: str | None = Field(
+        None, min_length=1, exclude_if=lambda name: name is None, description="model that places each click"
+    )
 
 
 class ImageLimits(Options):
@@ -71,12 +77,14 @@ class ParsedResponse:
     """A response read: the action in the unified space, and the response's thought and conclusion without tags.
 
     ``batch`` has all actions of a response with several, in order: mode online carries them out, and ``action`` is scored.
+    ``stage`` is the stage of a composition whose place counts (:mod:`guieval.models.composition`).
     """
 
     action: Action
     thought: str | None = None
     conclusion: str | None = None
     batch: tuple[Action, ...] = ()
+    stage: str = ""
 
 
 class ABCModel(ABC):
@@ -239,6 +247,10 @@ class ABCModel(ABC):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         """The messages for one step, given its past oldest first. Pure: same arguments, same input."""
 
+    def own_past(self, history: Sequence[HistoryEntry]) -> Sequence[HistoryEntry]:
+        """The past with the responses that the family itself wrote; of a composition, those of its first stage."""
+        return history
+
     @classmethod
     def prompt(cls, name: str, **values: str) -> str:
         """The text of ``prompts/NAME.txt`` next to the family's module, without its first line, which states the origin; each
@@ -259,15 +271,24 @@ class ABCModel(ABC):
         return describe(entry.action)
 
     def conversation(
-        self, task: StepTaskModel, history: Sequence[HistoryEntry], max_images: int, turns: Sequence[tuple[Part, ...]] = ()
+        self,
+        task: StepTaskModel,
+        history: Sequence[HistoryEntry],
+        max_images: int,
+        turns: Sequence[tuple[Part, ...]] = (),
+        *,
+        hidden: str = "",
+        later: Role = "user",
     ) -> Iterator[Message]:
-        """Each step as a user's turn and the response to it (:meth:`past_response`); only steps from :meth:`first_shown` on
-        show their screenshot, after the texts that ``turns`` has for each step, if any."""
+        """Each step as a turn and the response to it (:meth:`past_response`): the texts that ``turns`` has for it, then its
+        screenshot from :meth:`first_shown` on, and before that ``hidden`` in its place. The first turn is the user's, others
+        are of the role ``later``."""
         first_with_image = self.first_shown(history, max_images)
         for index, step in enumerate((*(entry.task for entry in history), task)):
-            parts = turns[index] if turns else ()
-            if parts := (*parts, self.image(step)) if index >= first_with_image else parts:
-                yield Message("user", parts)
+            texts = turns[index] if index < len(turns) else ()
+            seen = (self.image(step),) if index >= first_with_image else (hidden,) if hidden else ()
+            if parts := (*texts, *seen):
+                yield Message(later if index else "user", parts)
             if index < len(history):
                 yield Message("assistant", (self.past_response(history[index]),))
 
@@ -370,7 +391,7 @@ def _telling(prepare: Callable[..., ModelInput]) -> Callable[..., ModelInput]:
 
     @wraps(prepare)
     def prepare_input(self: ABCModel, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        prepared = prepare(self, task, history)
+        prepared = prepare(self, task, self.own_past(history))
         names = self.options.screen_texts
         return with_screen_texts(prepared, task, names, self.frame(task)) if names else prepared
 

@@ -19,6 +19,7 @@ from guieval.actions import BORDER, Action, Click, Point, type_of
 from guieval.evaluation.click_rule import smallest_box
 from guieval.frames import PER_999, PER_1000, PIXELS, Frame, Normalised, ResizedPixels, Size
 from guieval.models import ABCModel
+from guieval.models.composition import stages_in
 from guieval.steps import Sample, StepRecord, StepTaskModel
 
 ENOUGH = 50
@@ -97,6 +98,8 @@ class FrameReport:
         equal = f"; these steps cannot tell it apart from {others}" if others else ""
         if best is not self.declared:
             return f"another frame fits far better: {self._hits(best)}, but {own} (McNemar p = {best.chance:.1e}){equal}"
+        if not self.alike:
+            return f"{own}, and no reading hits any"
         if best.name not in self.alike:
             return f"{own}; {self.alike[0]} fits a little better, which may be chance or a small error of scale"
         return f"{own}, and no reading fits better{equal}"
@@ -249,6 +252,8 @@ class StepAudit:
         """
         if not isinstance(task.action, Click):
             return
+        if stages := stages_in(sample.raw_response or ""):  # the first one's click is of this adapter, on the whole screen
+            sample, reread = sample.model_copy(update={"raw_response": stages[0].text, "action": None}), True
         numbers = declared = None
         if reread or not isinstance(sample.action, Click):
             numbers = self._written(task, sample.raw_response)
@@ -297,14 +302,14 @@ def audit_records(model: ABCModel, records: Iterable[StepRecord]) -> FrameReport
 
 
 class FrameWatch:
-    """An audit during a run: reports once when another frame fits far better. Looks after 50, 100, 200, ... grounded steps."""
+    """An audit during a run: looks after 50, 100, 200, ... grounded steps, until another frame fits far better."""
 
     def __init__(self, model: ABCModel) -> None:
         self._audit = StepAudit(model)
         self._next: float = ENOUGH
 
-    def add(self, task: StepTaskModel, sample: Sample) -> str | None:
-        """Add an answer and return the warning, once there is one. Raises nothing, since a check must not end a run."""
+    def add(self, task: StepTaskModel, sample: Sample) -> FrameReport | None:
+        """Add an answer and return the report if it is time to look. Raises nothing, since a check must not end a run."""
         placed = sample.action is not None and type_of(sample.action) == "CLICK"
         if self._next == math.inf or not placed or not isinstance(task.action, Click):
             return None
@@ -318,7 +323,6 @@ class FrameWatch:
         except Exception:  # the adapter may be third-party code; its error is reported where it reads the response
             self._next = math.inf
             return None
-        if report.better is None:
-            return None
-        self._next = math.inf
-        return report.sentence
+        if report.better is not None:
+            self._next = math.inf
+        return report

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
-from guieval.data.screenshots import Screenshot
+from guieval.data.screenshots import Crop, Screenshot
 from guieval.frames import Size
 from guieval.models.bill import Bill
 from guieval.models.response import Response
@@ -31,11 +31,13 @@ END_TURN = "<end_turn/>"
 class ImageRef:
     """A screenshot inside a message: the step it belongs to and the (width, height) it must be sent in.
 
-    ``resize`` is ``None`` when the original file is sent as it is.
+    ``resize`` is ``None`` when the original file is sent as it is. ``crop`` is the part of it that is shown, enlarged to
+    ``resize`` or to the size of the whole.
     """
 
     task: StepTaskModel
     resize: Size | None = None
+    crop: Crop | None = None
 
 
 Part: TypeAlias = str | ImageRef

@@ -53,9 +53,9 @@ def read_response(
         action = storable(parsed.action)
         thought, conclusion = (part if part is None else whole_text(part) for part in (parsed.thought, parsed.conclusion))
         thought = thought or (None if response.in_reasoning else response.reasoning)
-        batch = tuple(map(storable, parsed.batch))
+        read: dict[str, Any] = {"batch": tuple(map(storable, parsed.batch)), "stage": parsed.stage}
         outcome = evaluator.evaluate(task, action)
-        return Sample(**answered, action=action, batch=batch, thought=thought, conclusion=conclusion, outcome=outcome)
+        return Sample(**answered, **read, action=action, thought=thought, conclusion=conclusion, outcome=outcome)
     except Exception as error:  # an adapter may be anyone's code
         return failed_adapter(model, "parse_response", error, "parse", **answered)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,12 +36,11 @@ def demonstrate(
     out: Path,
     seeds: Sequence[int] = (0,),
     tasks: Sequence[str] | None = None,
-    progress: Callable[[str, int, bool], None] = lambda task, seed, success: None,
 ) -> Demonstrations:
     """Let the environment's expert do ``tasks`` (ids; all by default) with every seed; write the successes to the folder.
 
     The environment judges. An episode has the id of its task, and with several seeds ``-SEED`` after it. The same seeds give
-    the same files in a deterministic environment. ``progress`` is called after each attempt. Raises :class:`UsageError` if
+    the same files in a deterministic environment. Raises :class:`UsageError` if
     ``out`` exists, a task is unknown, or nothing was a success; :class:`EnvironmentFailure` if no device opens.
     """
     if out.exists():
@@ -50,15 +49,11 @@ def demonstrate(
     if absent := [task for task in tasks or () if task not in known]:
         raise UsageError(f"{environment.title} has no task {absent[0]!r}")
     chosen = [known[task] for task in (known if tasks is None else tasks)]
-    return asyncio.run(_demonstrate(environment, out, seeds, chosen, progress))
+    return asyncio.run(_demonstrate(environment, out, seeds, chosen))
 
 
 async def _demonstrate(
-    environment: ABCEnvironment,
-    out: Path,
-    seeds: Sequence[int],
-    tasks: Sequence[EnvironmentTask],
-    progress: Callable[[str, int, bool], None],
+    environment: ABCEnvironment, out: Path, seeds: Sequence[int], tasks: Sequence[EnvironmentTask]
 ) -> Demonstrations:
     lines: list[bytes] = []
     steps = 0
@@ -80,7 +75,6 @@ async def _demonstrate(
                     key = EpisodeKey(environment.name, task.subset, name)
                     lines.append(line_of(key, dict(task.groups) or {"task": task.id}, fields))
                     steps += len(seen)
-                progress(task.id, seed, success)
     finally:
         await device.close()
     if not lines:

@@ -6,14 +6,14 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from guieval.data.episodes.format import EPISODES
 from guieval.data.episodes.write import episode_line
 from guieval.data.names import path_inside
 from guieval.errors import DataError, UsageError
 from guieval.online.trajectory import TrajectoryStep, last_attempts
-from guieval.steps import Episode, EpisodeKey, StepTaskModel, TaskRecord
+from guieval.steps import Episode, EpisodeKey, Repetition, StepTaskModel, TaskRecord
 
 RESPONSES = "responses.jsonl"
 
@@ -26,6 +26,10 @@ class Recorded(NamedTuple):
     failed: int
 
 
+_Found: TypeAlias = dict[EpisodeKey, tuple[Path, list[TrajectoryStep], Mapping[str, str]]]
+"""The episodes to write: their run, their steps and their labels."""
+
+
 def record(runs: Mapping[Path, Sequence[TaskRecord]], out: Path) -> Recorded:
     """Write the shortest successful trajectory of every task of some runs, given with their records, to the folder ``out``.
 
@@ -34,20 +38,19 @@ def record(runs: Mapping[Path, Sequence[TaskRecord]], out: Path) -> Recorded:
     conclusion of the response, if any, is the step's low-level instruction. Raises :class:`UsageError` if ``out`` exists, or no
     task was a success; :class:`DataError` for a screenshot that cannot be copied.
     """
-    if out.exists():
-        raise UsageError(f"{str(out)!r} exists; name a new folder")
-    best: dict[EpisodeKey, tuple[Path, list[TrajectoryStep], Mapping[str, str]]] = {}
+    best: _Found = {}
     tasks: set[EpisodeKey] = set()
     for run, records in runs.items():
         attempts = last_attempts(run)
-        for key, number, groups in _successes(records, tasks):
-            steps = [step for step in attempts.get((key, number), ()) if step.executed]
-            single = not any(step.batch for step in steps)
-            if single and steps and (key not in best or len(steps) < len(best[key][1])):
-                best[key] = run, steps, groups
-    if not best:
-        raise UsageError(f"none of the {len(tasks):,} tasks was a success, so there is nothing to record")
-    _write(out, ((key, *of) for key, of in sorted(best.items())))
+        for each in records:
+            key = each.task.episode_key
+            tasks.add(key)
+            for number, sample in enumerate(each.samples):
+                steps = [step for step in attempts.get((key, number), ()) if step.executed] if _succeeded(sample) else []
+                single = not any(step.batch for step in steps)
+                if single and steps and (key not in best or len(steps) < len(best[key][1])):
+                    best[key] = run, steps, each.task.groups
+    _write(out, best, f"none of the {len(tasks):,} tasks was a success")
     return Recorded(len(best), sum(len(steps) for _, steps, _ in best.values()), len(tasks) - len(best))
 
 
@@ -58,22 +61,18 @@ def record_every(run: Path, records: Iterable[TaskRecord], out: Path) -> Recorde
     thoughts (UI-S1, appendix G.2). Its responses are in :data:`RESPONSES`, which ``guieval data import`` makes a run of. Steps
     without an action, or with several, are left out. Raises as :func:`record`.
     """
-    if out.exists():
-        raise UsageError(f"{str(out)!r} exists; name a new folder")
     attempts = last_attempts(run)
-    found: dict[EpisodeKey, tuple[Path, list[TrajectoryStep], Mapping[str, str]]] = {}
+    found: _Found = {}
     failed = 0
     for each in records:
         key = each.task.episode_key
         for number, sample in enumerate(each.samples):
             steps = [step for step in attempts.get((key, number), ()) if step.action is not None and not step.batch]
-            failed += sample.outcome is None or not sample.outcome.score.success
+            failed += not _succeeded(sample)
             if steps:
                 name = f"{key.episode_id}-{number}" if len(each.samples) > 1 else key.episode_id
                 found[key._replace(episode_id=name)] = run, steps, each.task.groups
-    if not found:
-        raise UsageError(f"no task of {str(run)!r} has a step with an action, so there is nothing to record")
-    _write(out, ((key, *of) for key, of in sorted(found.items())))
+    _write(out, found, f"no task of {str(run)!r} has a step with an action")
     lines = (
         {"subset": key.subset, "episode_id": key.episode_id, "step_index": index, "response": step.raw_response}
         for key, (_, steps, _) in sorted(found.items())
@@ -83,10 +82,18 @@ def record_every(run: Path, records: Iterable[TaskRecord], out: Path) -> Recorde
     return Recorded(len(found), sum(len(steps) for _, steps, _ in found.values()), failed)
 
 
-def _write(out: Path, episodes: Iterable[tuple[EpisodeKey, Path, Sequence[TrajectoryStep], Mapping[str, str]]]) -> None:
+def _succeeded(sample: Repetition) -> bool:
+    return sample.outcome is not None and sample.outcome.score.success
+
+
+def _write(out: Path, found: _Found, nothing: str) -> None:
+    if out.exists():
+        raise UsageError(f"{str(out)!r} exists; name a new folder")
+    if not found:
+        raise UsageError(f"{nothing}, so there is nothing to record")
     out.mkdir(parents=True)
     with (out / EPISODES).open("wb") as stream:
-        for key, run, steps, groups in episodes:
+        for key, (run, steps, groups) in sorted(found.items()):
             for step in steps:
                 try:
                     source, target = (path_inside(folder, step.screenshot) for folder in (run, out))
@@ -97,15 +104,6 @@ def _write(out: Path, episodes: Iterable[tuple[EpisodeKey, Path, Sequence[Trajec
                     why = error if isinstance(error, ValueError) else f"cannot be copied: {error.strerror or error}"
                     raise DataError(f"the screenshot {step.screenshot[:200]!r} of the run {str(run)!r} {why}") from None
             stream.write(line_of(key, groups, map(_fields, steps)))
-
-
-def _successes(records: Iterable[TaskRecord], tasks: set[EpisodeKey]) -> Iterable[tuple[EpisodeKey, int, Mapping[str, str]]]:
-    """Task, repetition and labels of every success; all tasks are added to ``tasks``."""
-    for each in records:
-        tasks.add(each.task.episode_key)
-        for number, sample in enumerate(each.samples):
-            if sample.outcome is not None and sample.outcome.score.success:
-                yield each.task.episode_key, number, each.task.groups
 
 
 def _fields(step: TrajectoryStep) -> dict[str, Any]:

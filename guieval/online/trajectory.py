@@ -10,9 +10,9 @@ import threading
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, NamedTuple
+from typing import Annotated, Any, BinaryIO, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,7 +20,7 @@ from guieval.actions import Action
 from guieval.data.files import open_descriptor, open_file, read_bytes, sync_folder
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError
-from guieval.steps import EpisodeKey, KeyRemoved, OtherUsage, Sample, StepError, Usage
+from guieval.steps import EpisodeKey, KeyRemoved, OtherUsage, Sample, StepError, Usage, total_usage
 
 TRAJECTORIES = "trajectories.jsonl"
 SCREENS = "screens"
@@ -53,6 +53,7 @@ class TrajectoryStep(BaseModel):
     action: Action | None = None
     batch: Annotated[tuple[Action, ...], Field(exclude_if=lambda batch: not batch)] = ()
     executed: bool
+    stage: Annotated[str, Field(exclude_if=lambda name: not name)] = ""
     error: StepError | None = None
     usage: Usage | None = None
     other_usage: OtherUsage = ()
@@ -79,27 +80,8 @@ def reply_of(sample: Sample) -> dict[str, Any]:
     return {name: getattr(sample, name) for name in _OF_THE_REPLY} | {"raw_response": sample.raw_response or ""}
 
 
-class _RepetitionPlace(NamedTuple):
-    key: EpisodeKey
-    sample: int
-
-
-@dataclass
-class _Spent:
-    """Tokens and time of the responses of all attempts at a repetition, and whether one of them held the API key."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
-    key_removed: bool = False
-
-    def add(self, step: TrajectoryStep) -> None:
-        self.key_removed |= step.key_removed
-        self.seconds += step.seconds or 0.0
-        for usage in step.responses:
-            if usage is not None:
-                self.prompt_tokens += usage.prompt_tokens or 0
-                self.completion_tokens += usage.completion_tokens or 0
+_Place: TypeAlias = tuple[EpisodeKey, int]
+"""A and time of the responses of all attempts at a repetition, and the number of its repetition."""
 
 
 class Trajectories:
@@ -113,10 +95,11 @@ class Trajectories:
     def __init__(self, directory: Path, earlier: Callable[[TrajectoryStep], None] = lambda step: None) -> None:
         self.directory = directory
         self._path = directory / TRAJECTORIES
-        self._attempts: dict[_RepetitionPlace, int] = {}
-        self._offsets: dict[_RepetitionPlace, list[int]] = {}
-        self._broken: set[_RepetitionPlace] = set()
-        self._spent: dict[_RepetitionPlace, _Spent] = {}
+        self._attempts: dict[_Place, int] = {}
+        self._offsets: dict[_Place, list[int]] = {}
+        self._broken: set[_Place] = set()
+        self._spent: dict[_Place, list[tuple[tuple[Usage | None, ...], float, bool]]] = {}
+        """Of each response: the tokens, the seconds, and whether it held the API key."""
         self._kept: set[str] = set()
         try:
             (directory / SCREENS).mkdir(exist_ok=True)
@@ -136,8 +119,8 @@ class Trajectories:
 
     def _note(self, step: TrajectoryStep, offset: int) -> None:
         """Remember where a step of the last attempt at a repetition is, and what the responses of all attempts took."""
-        place = _RepetitionPlace(step.key, step.sample)
-        self._spent.setdefault(place, _Spent()).add(step)
+        place = step.key, step.sample
+        self._spent.setdefault(place, []).append((step.responses, step.seconds or 0.0, step.key_removed))
         if step.attempt > self._attempts.get(place, 0):
             self._offsets.pop(place, None)
             self._broken.discard(place)
@@ -150,27 +133,25 @@ class Trajectories:
 
     def forget(self, key: EpisodeKey, sample: int) -> None:
         """Free what is kept of a repetition that is judged."""
-        self._offsets.pop(_RepetitionPlace(key, sample), None)
-        self._attempts.pop(_RepetitionPlace(key, sample), None)
-        self._spent.pop(_RepetitionPlace(key, sample), None)
+        self._offsets.pop((key, sample), None)
+        self._attempts.pop((key, sample), None)
+        self._spent.pop((key, sample), None)
 
     def spent(self, key: EpisodeKey, sample: int) -> dict[str, Any]:
         """Tokens and seconds of the responses of all attempts at a repetition, as in :class:`guieval.steps.Repetition`."""
-        spent = self._spent.get(_RepetitionPlace(key, sample))
-        if spent is None:
+        if not (spent := self._spent.get((key, sample))):
             return {}
-        usage = Usage(prompt_tokens=spent.prompt_tokens, completion_tokens=spent.completion_tokens)
-        told = spent.prompt_tokens or spent.completion_tokens
-        return {"usage": usage if told else None, "seconds": round(spent.seconds, 4), "key_removed": spent.key_removed}
+        usages, seconds, removed = zip(*spent, strict=True)
+        return {"usage": total_usage(chain(*usages)), "seconds": round(sum(seconds), 4), "key_removed": any(removed)}
 
     def last_attempt(self, key: EpisodeKey, sample: int) -> int:
         """The number of the attempt at a repetition of a task to go on with: the last one, unless a step of it is damaged."""
-        place = _RepetitionPlace(key, sample)
+        place = key, sample
         return self._attempts.get(place, 0) + (place in self._broken)
 
     def steps(self, key: EpisodeKey, sample: int) -> list[TrajectoryStep]:
         """The recorded steps of the attempt to go on with (:meth:`last_attempt`), from the first on."""
-        place = _RepetitionPlace(key, sample)
+        place = key, sample
         if place in self._broken:
             return []
         with open_file(self._path) as stream:
@@ -248,13 +229,13 @@ def read_trajectories(directory: Path) -> Iterator[TrajectoryStep]:
         yield from (step for _, _, step in _lines(path) if step is not None)
 
 
-class _LastAttempts(Mapping[tuple[EpisodeKey, int], list[TrajectoryStep]]):
+class _LastAttempts(Mapping[_Place, list[TrajectoryStep]]):
     """The steps of each task and repetition, read when they are needed: memory has one number per step."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._offsets: dict[tuple[EpisodeKey, int], array[int]] = {}
-        attempts: dict[tuple[EpisodeKey, int], int] = {}
+        self._offsets: dict[_Place, array[int]] = {}
+        attempts: dict[_Place, int] = {}
         for offset, _, step in _lines(path) if path.exists() else ():
             if step is None:
                 continue
@@ -264,18 +245,18 @@ class _LastAttempts(Mapping[tuple[EpisodeKey, int], list[TrajectoryStep]]):
             attempts[repetition] = step.attempt
             self._offsets[repetition].append(offset)
 
-    def __getitem__(self, repetition: tuple[EpisodeKey, int]) -> list[TrajectoryStep]:
+    def __getitem__(self, repetition: _Place) -> list[TrajectoryStep]:
         with open_file(self._path) as stream:
             return [_step_at(stream, offset) for offset in self._offsets[repetition]]
 
-    def __iter__(self) -> Iterator[tuple[EpisodeKey, int]]:
+    def __iter__(self) -> Iterator[_Place]:
         return iter(self._offsets)
 
     def __len__(self) -> int:
         return len(self._offsets)
 
 
-def last_attempts(directory: Path) -> Mapping[tuple[EpisodeKey, int], list[TrajectoryStep]]:
+def last_attempts(directory: Path) -> Mapping[_Place, list[TrajectoryStep]]:
     """The steps of the last attempt at every repetition of every task, in order; each is read from the file when accessed."""
     return _LastAttempts(directory / TRAJECTORIES)
 

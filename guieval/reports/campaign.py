@@ -18,7 +18,7 @@ from guieval.reports.leaderboards.board import Board, arranged
 from guieval.reports.leaderboards.formats import FORMATS, written
 from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.reports.leaderboards.published_results import get_results
-from guieval.reports.tables.table import Number, Row, Table, columns
+from guieval.reports.tables.table import Number, Row, Table, columns, without
 from guieval.reports.tables.writers import format_named
 from guieval.running.api import display_of, plain, run_all
 from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign, staged, trainings_of
@@ -152,13 +152,12 @@ def comparison_table(pairs: Sequence[tuple[str, Repeats, Repeats]], *, anyway: b
         model = RunFolder(second.first).manifest.model_name
         mark = "(shared)" if each.shared else ""
         rows.append((name, model, each.name, Number(each.difference, unit=False, signed=True, mark=mark), p))
-    metrics = {each.name for _, _, each in found}
-    if len(metrics) == 1:
-        rows = [(*row[:2], *row[3:]) for row in rows]
     if any(each.shared for _, _, each in found):
         notes.append("(shared): over the steps that both runs answered")
     against = ", ".join(dict.fromkeys(RunFolder(first.first).manifest.model_name for _, (first, _), _ in found))
-    heads = ("benchmark and mode", "model", *(["metric"] if len(metrics) > 1 else []), "points [95 % interval]", "p (Holm)")
-    keys = len(heads) - 2
-    title = f"Each model minus {against}, the first" + (f": {metrics.pop()}" if len(metrics) == 1 else "")
-    return Table(title, columns(*heads, keys=keys, folds=heads[:keys]), tuple(rows), tuple(notes), "against the first", keys)
+    names = ("benchmark and mode", "model", "metric")
+    heads = columns(*names, "points [95 % interval]", "p (Holm)", keys=3, folds=names)
+    metrics = {each.name for _, _, each in found}
+    title = f"Each model minus {against}, the first" + (f": {next(iter(metrics))}" if len(metrics) == 1 else "")
+    table = Table(title, heads, tuple(rows), tuple(notes), "against the first", keys=3)
+    return table if len(metrics) > 1 else without(table, {2})

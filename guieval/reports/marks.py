@@ -48,7 +48,7 @@ class MarkOverlay:
         self._draw = ImageDraw.Draw(self._layer)
 
     def over(self, screenshot: Image) -> Image:
-        """A copy of the screenshot with the marks on it."""
+        """The marks over a copy of the screenshot: RGB, of the same size."""
         from PIL import Image
 
         marks = self._layer.reduce(self._finer) if self._finer > 1 else self._layer

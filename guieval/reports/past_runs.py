@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from guieval.errors import GuievalError
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE
 from guieval.journal import EPISODES, JOURNALS, LOCK, MANIFEST, METRICS, ROLLOUT, SWEEP, RunFolder
+from guieval.journal.caveats import describe_served, model_label
 from guieval.journal.repeats import FOLDER, grouped
 from guieval.journal.run_files import Manifest, setup_line
 from guieval.journal.setup import engine_of
@@ -140,6 +141,26 @@ def past_run(directory: Path, name: str) -> PastRun:
         tags=tuple(notes.tags),
         note=notes.text,
     )
+
+
+def described(manifest: Manifest, directory: Path) -> dict[str, str]:
+    """The facts of a run that its pages show, as text; empty ones are of what is not known, and labels are there if set."""
+    notes = read_notes(directory)
+    labels = {"name": notes.name, "tags": ", ".join(notes.tags), "note": notes.text}
+    return {
+        **{name: text for name, text in labels.items() if text},
+        "model": model_label(manifest),
+        "benchmark": manifest.benchmark.name,
+        "mode": manifest.mode.label,
+        "protocol": manifest.protocol.name,
+        "created": manifest.created,
+        "steps": (manifest.selection and manifest.selection.text) or "",
+        "labels": manifest.benchmark.edition_line,
+        "scaffold": manifest.scaffold_line,
+        "served": "; ".join(describe_served(manifest)),
+        "engine": engine_of(manifest.setups),
+        "setup": setup_line([manifest]),
+    }
 
 
 def _created(manifest: Manifest) -> datetime | None:

@@ -71,29 +71,25 @@ def _task_cells(run: RunColumns, protocol: str, by: str) -> list[TaskCell]:
 
 
 def breakdown_table(run: RunColumns, protocol: str, by: str) -> Table:
-    """The table of :func:`breakdown_cells`."""
-    if run.unit == "task":
-        return _tasks_table(run, protocol, by)
-    if by == ERROR:
+    """The table of :func:`breakdown_cells`: of tasks with the failures of their repetitions."""
+    if by == ERROR and run.unit == "step":
         found = misses(run, protocol).items()
         lines = tuple((kind, Number(each).shown, Number(each).ends, int(each.count), each.n) for kind, each in found)
         title = f"What goes wrong under {protocol} (share of all steps)"
         return Table(title, columns("error", "share", INTERVAL, "steps", "of"), lines, name=by)
     keys = by.split(",")
     rows: list[Row] = []
-    for cell in breakdown(run, protocol, names_of(by)):
-        exact, typed = (replace(share, interval=None) for share in (cell.exact_match, cell.type_match))
-        rows.append((*cell.labels, Number(exact), Number(cell.exact_match).ends, Number(typed), cell.n))
-    heads = columns(*keys, "exact match", INTERVAL, "type match", "n", keys=len(keys))
-    return Table(f"By {' and '.join(keys)} under {protocol}", heads, tuple(rows), name=by, keys=len(keys))
+    if run.unit == "task":
+        title, heads = f"By {' and '.join(keys)}", ("success rate", INTERVAL, "failures", "n")
+        for labels, success in _task_cells(run, protocol, by):
+            rows.append((*labels, _plain(success), Number(success).ends, round(success.n - success.count), success.n))
+    else:
+        title, heads = f"By {' and '.join(keys)} under {protocol}", ("exact match", INTERVAL, "type match", "n")
+        for cell in breakdown(run, protocol, names_of(by)):
+            exact = cell.exact_match
+            rows.append((*cell.labels, _plain(exact), Number(exact).ends, _plain(cell.type_match), cell.n))
+    return Table(title, columns(*keys, *heads, keys=len(keys)), tuple(rows), name=by, keys=len(keys))
 
 
-def _tasks_table(run: RunColumns, protocol: str, by: str) -> Table:
-    """Success and failures of the tasks' repetitions."""
-    keys = by.split(",")
-    rows: list[Row] = []
-    for labels, success in _task_cells(run, protocol, by):
-        plain = Number(replace(success, interval=None))
-        rows.append((*labels, plain, Number(success).ends, round(success.n - success.count), success.n))
-    heads = columns(*keys, "success rate", INTERVAL, "failures", "n", keys=len(keys))
-    return Table(f"By {' and '.join(keys)}", heads, tuple(rows), name=by, keys=len(keys))
+def _plain(measured: Measured) -> Number:
+    return Number(replace(measured, interval=None))

@@ -17,8 +17,9 @@ from typing import Annotated, ClassVar, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import ConfigDict, Field
 
-from guieval.errors import UsageError, known_name, nearest
+from guieval.errors import UsageError, known_name
 from guieval.rewards.rollout import RolloutStep
+from guieval.rewards.step import check_fields
 
 Segment: TypeAlias = Literal["natural", "trajectory", "released"]
 """How far a step's return looks ahead. ``natural``: to the end of its run of matches and the step after it, which is the
@@ -40,12 +41,6 @@ returns at their first step, by which a group of one rollout is always kept (rel
 _SAME, _NONE = 1e-9, 1e-12
 """Values whose range is below this share of their size differ by rounding alone, which must not become advantages; and so do
 those within the second of one another, in which penalties and rewards cancel out and leave no size to compare with."""
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "normalise": get_args(Normalise),
-    "segment": SEGMENTS,
-    "episode_level": get_args(EpisodeLevel),
-    "spread_of": get_args(SpreadOf),
-}
 _K = TypeVar("_K", bound=Hashable)
 
 
@@ -75,17 +70,7 @@ class AdvantageSettings:
     spread_of: SpreadOf = "advantages"
 
     def __post_init__(self) -> None:
-        for name, known in _CHOICES.items():
-            if (value := getattr(self, name)) not in known:
-                raise UsageError(f"{name} is {value!r}{nearest(str(value), known)}; expected one of {', '.join(known)}")
-        if not (_is_number(self.gamma) and self.gamma <= 1):
-            raise UsageError(f"gamma is {self.gamma!r}: expected a number from 0 to 1")
-        if not _is_number(self.omega):
-            raise UsageError(f"omega is {self.omega!r}: expected a number from 0")
-        if self.ddof not in (0, 1):
-            raise UsageError(f"ddof is {self.ddof!r}: expected 0 or 1")
-        if not _is_number(self.epsilon):
-            raise UsageError(f"epsilon is {self.epsilon!r}: expected a number from 0")
+        check_fields(self)
 
     @classmethod
     def paper(cls) -> AdvantageSettings:

@@ -27,11 +27,6 @@ class Collected(Generic[G]):
         """Whether the requested number of groups passed."""
         return len(self.kept) >= self.wanted
 
-    @property
-    def kept_share(self) -> float | None:
-        """The share of the drawn groups that passed, in [0, 1]; ``None`` if none was drawn."""
-        return len(self.kept) / self.drawn if self.drawn else None
-
 
 def collect(draw: Callable[[], G | None], keep: Callable[[G], bool], *, groups: int, most_draws: int) -> Collected[G]:
     """Draw until ``groups`` pass ``keep``, ``most_draws`` were drawn, or ``draw`` returns ``None`` (no groups are left).

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from guieval.actions import Action, Box, Click, Open, Point, Press, Type
 from guieval.errors import UsageError, known_name, nearest
@@ -63,19 +64,15 @@ class UIR1ReleasedReward(UIR1Reward):
         (width, height), (seen_width, seen_height) = task.screenshot_size, raw.extent
         corners = next((tuple(box) for box in clicked_boxes(task)), (0.0, 0.0, 0.0, 0.0))
         box = [round(side * extent / 1000.0) for side, extent in zip(corners, (width, height) * 2, strict=True)]
-        solution = f"<answer>{[{'action': _released_name(task.action), 'coordinate': box}]}</answer>"
+        # the names of actions in UI-R1's data, which are AndroidControl's
+        name = {"TYPE": "input_text", "OPEN": "open_app"}.get(task.action.type, task.action.type.lower())
+        name = f"navigate_{task.action.button.lower()}" if isinstance(task.action, Press) else name
+        solution = f"<answer>{[{'action': name, 'coordinate': box}]}</answer>"
         scale = width / seen_width, height / seen_height
         return {
             "type": action_reward(raw.text, solution),
             "coordinate": coordinate_reward(raw.text, solution, scale),
         }
-
-
-def _released_name(action: Action) -> str:
-    """The name of an action in UI-R1's data, which are AndroidControl's."""
-    if isinstance(action, Press):
-        return f"navigate_{action.button.lower()}"
-    return {"TYPE": "input_text", "OPEN": "open_app"}.get(action.type, action.type.lower())
 
 
 @dataclass(frozen=True)
@@ -97,11 +94,7 @@ class UIR1IoUReward(ABCReward):
     type_weight: float = 1.0
     iou_weight: float = 1.0
     format_weight: float = 1.0
-    threshold: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.threshold < 1.0:
-            raise UsageError(f"threshold is {self.threshold!r}; expected a share from 0 to below 1")
+    threshold: Annotated[float, Field(ge=0, lt=1)] = 0.5
 
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         if not isinstance(self.as_read(task, action), Click):
@@ -144,11 +137,7 @@ class HyperTrackGaussianReward(HyperTrackReward):
     name: ClassVar[str] = "hypertrack-gaussian"
     source: ClassVar[str] = "HyperTrack / GUIEvalKit paper (arXiv 2605.27134), appendix A.3; GUI-G² (arXiv 2507.15846)"
 
-    alpha: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not self.alpha > 0.0:
-            raise UsageError(f"alpha is {self.alpha!r}; a Gaussian needs a width, so expected more than 0")
+    alpha: Annotated[float, Field(gt=0)] = 0.5
 
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         click = self.as_read(task, action)
@@ -257,16 +246,9 @@ class AgentNetReward(ABCReward):
     soft_weight: float = 1.0
     type_weight: float = 0.0
     format_weight: float = 0.0
-    decay: float = 120.0
-    reach: float = 0.01 * math.sqrt(2.0)
-    similarity: float = 0.8
-
-    def __post_init__(self) -> None:
-        if not self.similarity > 0.0:
-            raise UsageError(f"similarity is {self.similarity!r}; expected a share above 0")
-        for name in ("decay", "reach"):
-            if not getattr(self, name) >= 0.0:
-                raise UsageError(f"{name} is {getattr(self, name)!r}; expected a number from 0")
+    decay: Annotated[float, Field(ge=0)] = 120.0
+    reach: Annotated[float, Field(ge=0)] = 0.01 * math.sqrt(2.0)
+    similarity: Annotated[float, Field(gt=0)] = 0.8
 
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         soft = float(outcome.exact_match)

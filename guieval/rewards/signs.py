@@ -29,10 +29,6 @@ class Sign:
     holds: Callable[[ResponseScorer, StepTaskModel, ScoredResponse], bool]
 
 
-def _malformed(scorer: ResponseScorer, task: StepTaskModel, scored: ScoredResponse) -> bool:
-    return not scored.reward.parts["format"]
-
-
 def _several_answers(scorer: ResponseScorer, task: StepTaskModel, scored: ScoredResponse) -> bool:
     """Whether the response can be cut in two parts that both hold an action; tried at the ends of brackets, tags and lines."""
     text = scored.sample.raw_response or ""
@@ -69,7 +65,11 @@ def _words(text: str) -> list[str]:
 
 
 SIGNS: tuple[Sign, ...] = (
-    Sign("malformed", "a response without the format that the reward asks for", _malformed),
+    Sign(
+        "malformed",
+        "a response without the format that the reward asks for",
+        lambda scorer, task, scored: not scored.reward.parts["format"],
+    ),
     Sign("several-answers", "a response with several answers", _several_answers),
     Sign("empty-text", "typing or opening nothing", _empty_text),
     Sign("copied-instruction", "the instruction as the answer", _copied_instruction),

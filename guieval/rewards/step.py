@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from guieval.actions import Action, Box, Click
-from guieval.errors import UsageError
+from guieval.errors import UsageError, first_problem
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.click_rule import target_boxes
 from guieval.rewards.formats import FormatRule
@@ -63,6 +65,9 @@ class ABCReward:
     """Whether the reward is of the raw response, and not of the action that the model's adapter read."""
 
     evaluator: ActionEvaluator
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def of(self, task: StepTaskModel, action: Action | None, *, well_formed: bool, box: Box | None = None) -> RewardParts:
         """Reward one action; ``None`` is a response that has none.
@@ -115,6 +120,16 @@ class ABCReward:
         """Name, source, protocol and weights, as JSON-able values for a manifest or a report."""
         weights = {name: value for name, value in vars(self).items() if name != "evaluator"}
         return {"name": self.name, "source": self.source, "protocol": self.evaluator.protocol.name, **weights}
+
+
+def check_fields(of: object) -> None:
+    """Raise :class:`UsageError` for a field of a dataclass that has another value than its annotation names or bounds."""
+    for name, hint in get_type_hints(type(of), include_extras=True).items():
+        if name in vars(of) and get_origin(hint) in (Annotated, Literal):
+            try:
+                TypeAdapter(hint).validate_python(getattr(of, name), strict=True)
+            except ValidationError as error:
+                raise UsageError(f"{name} is {getattr(of, name)!r}: {first_problem(error).message}") from None
 
 
 def clicked_boxes(task: StepTaskModel) -> list[Box]:

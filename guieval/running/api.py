@@ -193,26 +193,15 @@ def worked(work: Callable[[Callable[[Executor], None]], Iterable[_T]]) -> list[_
     Ctrl-C, which only this thread gets, then stops the executor in order.
     """
     executors: list[Executor] = []
-
-    def all_of_it() -> list[_T]:
-        return list(work(executors.append))
-
-    def stop() -> None:
-        for executor in executors:
-            executor.stop()
-
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return all_of_it()
-    return _in_thread(all_of_it, stop)
-
-
-def _in_thread(work: Callable[[], list[_T]], stop: Callable[[], None]) -> list[_T]:
+        return list(work(executors.append))
     with ThreadPoolExecutor(1, thread_name_prefix="guieval") as thread:
-        working = thread.submit(work)
+        working = thread.submit(lambda: list(work(executors.append)))
         try:
             return working.result()
         except KeyboardInterrupt:
-            stop()
+            for executor in executors:
+                executor.stop()
             return working.result()

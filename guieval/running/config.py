@@ -18,7 +18,7 @@ from guieval.data.user_files import read_values
 from guieval.data.yaml_text import AliasError, read_yaml
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.secrets import looks_secret
-from guieval.settings import RunConfig, own_path, place, placed
+from guieval.settings import KEY_VARIABLES, RunConfig, key_variables, own_path, place, placed
 from guieval.settings.sampling import OPTIONS, UNKNOWN_SAMPLING
 
 
@@ -155,9 +155,9 @@ def parse(values: Mapping[str, Any], *, kept: Mapping[str, Any] | None = None) -
         field = ".".join(path)
         if problem.kind == "missing":
             raise UsageError(f"the setting {field!r} is required (--{field.replace('_', '-')})") from None
-        if field in ("api_key_env", "patch_api_key_env"):  # the value may be the key itself, which must not be printed
+        if field in KEY_VARIABLES:  # the value may be the key itself, which must not be printed
             raise UsageError(f"setting {field!r} must be the name of an environment variable, not a key") from None
-        if path[0] in ("base_urls", "patch_base_urls"):  # it may hold a password
+        if path[0] in ("base_urls", "patch_base_urls", "grounder_base_urls"):  # it may hold a password
             raise UsageError(f"setting {path[0]!r} must be a list of URLs like http://localhost:8000/v1") from None
         if problem.kind == UNKNOWN_SAMPLING:
             raise UsageError(f"the setting {field!r} {problem.message}") from None
@@ -175,7 +175,7 @@ def parse(values: Mapping[str, Any], *, kept: Mapping[str, Any] | None = None) -
 
 def refuse_the_key(config: RunConfig) -> None:
     """Raise :class:`UsageError` if a setting is the key itself, since a run's files contain its settings."""
-    for variable in dict.fromkeys((config.server.api_key_env, config.history.patch_api_key_env)):
+    for variable in dict.fromkeys(key_variables(config)):
         key = os.environ.get(variable, "").strip()
         if not looks_secret(key):
             continue

@@ -8,8 +8,9 @@ cached prompts are not subtracted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,13 +72,7 @@ class Tokens:
             self.completion += usage.completion_tokens
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(
-            self.answers + other.answers,
-            self.reported + other.reported,
-            self.prompt + other.prompt,
-            self.completion + other.completion,
-            self.others + other.others,
-        )
+        return Tokens(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 class Price(BaseModel):
@@ -111,9 +106,17 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
 
     Raises :class:`UsageError` that names the wrong entry and field.
     """
+    return _shipped() if file is None else _read(file)
+
+
+@cache
+def _shipped() -> tuple[Price, ...]:
+    return _read(config_folder() / "prices.yaml")
+
+
+def _read(path: Path) -> tuple[Price, ...]:
     from guieval.data.user_files import read_values
 
-    path = file or config_folder() / "prices.yaml"
     entries = read_values(path, "the price file", texts=True)  # keeps the spelling of dates
     if not isinstance(entries, list):
         raise UsageError(
@@ -294,7 +297,9 @@ def price_of_run(run: RunFolder, prices: Sequence[Price] = ()) -> Price | None:
     """The price of a run's model: among ``prices``, else the one that the run recorded."""
     manifest = run.manifest
     model = manifest.model.model_extra or {}
-    names = (manifest.config.server.served_model, model.get("served_as"), manifest.model.hf_id, manifest.model_name)
+    names = [manifest.config.server.served_model, model.get("served_as"), manifest.model.hf_id, manifest.model_name]
+    if "grounder" in (manifest.options or {}):  # two models, of which the planner's price is not that of both
+        names = names[-1:]
     return find_price(prices, [name for name in names if isinstance(name, str)]) or _recorded_price(run)
 
 

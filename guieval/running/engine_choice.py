@@ -13,9 +13,10 @@ from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
 from guieval.models import ABCModel, Engine, ModelConfig
+from guieval.models.composition import Composition
 from guieval.registry import default_data_folder, model_config
 from guieval.running.config import refuse_the_key
-from guieval.settings import RunConfig, Server
+from guieval.settings import RunConfig, Server, key_variables
 
 if TYPE_CHECKING:
     from guieval.engines.apis.native import NativeAPI
@@ -35,6 +36,7 @@ class Answering(NamedTuple):
     """An engine and how it is used.
 
     ``prepare`` is awaited before the first step, e.g. to find the name of the served model; if it fails, the run ends.
+    ``grounder`` answers for the grounder of a composition.
     """
 
     engine: Engine
@@ -42,6 +44,7 @@ class Answering(NamedTuple):
     prepare: Callable[[], Awaitable[object]] | None = None
     give_up_after: int | None = GIVE_UP_AFTER
     notes: tuple[str, ...] = ()
+    grounder: Engine | None = None
 
 
 def engine_kind(config: RunConfig, model: ModelConfig) -> str:
@@ -96,11 +99,42 @@ def open_server(config: RunConfig, log: Path) -> VLLMServer | None:
 
 
 def choose_engine(config: RunConfig, model: ABCModel, screenshots: Path, server: VLLMServer | None) -> Answering:
-    """The engine that a configuration asks for.
+    """The engine that a configuration asks for, and that of the grounder if the model is a composition with one.
 
     ``screenshots`` is the benchmark's folder. Raises :class:`UsageError` if the settings do not fit the engine, or if the model
     needs a server and none is named.
     """
+    answering = _engine(config, model, screenshots, server)
+    if not isinstance(model, Composition) or model.grounder is None or engine_kind(config, model.config) == "replay":
+        return answering
+    grounder = _engine(_of_grounder(config, model.config, model.grounder), model.grounder, screenshots, None)
+
+    async def prepare() -> None:
+        for each in filter(None, (answering.prepare, grounder.prepare)):
+            await each()
+
+    notes = tuple(dict.fromkeys((*answering.notes, *grounder.notes)))
+    return answering._replace(prepare=prepare, notes=notes, grounder=grounder.engine)
+
+
+def _of_grounder(config: RunConfig, planner: ModelConfig, grounder: ABCModel) -> RunConfig:
+    """The configuration as if the grounder were the model: with servers of its own, else with the planner's."""
+    given = config.server
+    own: dict[str, Any] = {}
+    if given.grounder_base_urls:
+        own = {"base_urls": given.grounder_base_urls, "api_key_env": given.grounder_api_key_env}
+    if grounder.config.engine != "local" and not (own or (given.base_urls and engine_kind(config, planner) == "openai")):
+        raise UsageError(
+            f"the grounder {grounder.config.name!r} is answered by a server: add --grounder-base-url URL of an "
+            "OpenAI-compatible endpoint, or --base-url URL of one that has both models"
+        )
+    engine = "local" if grounder.config.engine == "local" else "openai"
+    concurrency = given.concurrency if isinstance(given.concurrency, int) else None
+    more = {"engine": engine, "concurrency": concurrency, "stream": given.stream and engine == "openai"}
+    return config.having(**own, **more, served_model=given.grounder_served_model)
+
+
+def _engine(config: RunConfig, model: ABCModel, screenshots: Path, server: VLLMServer | None) -> Answering:
     kind = engine_kind(config, model.config)
     if config.server.concurrency == "auto" and kind not in ("openai", "vllm"):
         raise UsageError(f"--concurrency auto is for servers; engine {kind!r} needs a number")
@@ -131,7 +165,7 @@ def auxiliary_engine(config: RunConfig) -> OpenAIEngine:
     patches = config.history
     address = {"base_urls": patches.patch_base_urls, "api_key_env": patches.patch_api_key_env}
     other = {**address, "served_model": patches.patch_model, "stream": False, "image_uuids": None}
-    return OpenAIEngine(config.server.model_copy(update=other), other_keys=(config.server.api_key_env,))
+    return OpenAIEngine(config.server.model_copy(update=other), other_keys=key_variables(config))
 
 
 def _replay(config: RunConfig, slots: int | None) -> Answering:
@@ -215,7 +249,7 @@ def _hosted(config: RunConfig, model: ABCModel, kind: str, slots: int | None) ->
             "served_model": config.server.served_model or model.config.served_as or model.config.name,
         }
     )
-    engine = HostedEngine(api, settings, other_keys=(config.history.patch_api_key_env,))
+    engine = HostedEngine(api, settings, other_keys=key_variables(config))
     return Answering(engine, most, engine.discover, notes=notes)
 
 
@@ -237,7 +271,7 @@ def _by_server(
     most, notes = _room(MOST if finds_out else slots or 64)
     pace = AdaptiveConcurrency(most=most) if finds_out else None
     given = config.server
-    how: dict[str, Any] = {"pace": pace, "other_keys": (config.history.patch_api_key_env,)}
+    how: dict[str, Any] = {"pace": pace, "other_keys": key_variables(config)}
     if server is None:
         client = OpenAIEngine(given, folder=screenshots if given.local_images else None, **how)
     else:  # ours: on this machine, with a cache of its own
@@ -245,7 +279,7 @@ def _by_server(
         ours = {"base_urls": ("http://127.0.0.1/v1",), "proxy": None, "trust_env": False, "image_uuids": uuids}
         folder = None if given.local_images is False else server.settings.media
         client = LaunchedEngine(server, given.model_copy(update=ours), folder=folder, **how)
-    names = [name for name in (model.config.hf_id, model.config.name) if name]
+    names = [name for name in (model.config.hf_id, model.config.served_as, model.config.name) if name]
     return Answering(client, pace or most, lambda: client.discover(names), notes=notes)
 
 

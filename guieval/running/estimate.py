@@ -73,7 +73,8 @@ def without_servers(configs: Sequence[tuple[RunConfig, Path]]) -> list[Sized]:
     found: list[Sized] = []
     like: ResolvedRun | None = None
     for config, directory in configs:
-        if not _has_data(config):
+        folder = config.data.folder
+        if kind_of(config).needs_data(config) and (folder is None or not Path(folder).exists()):
             found.append(Sized(config, directory, None, _published_lengths(config)))
             continue
         try:
@@ -134,12 +135,6 @@ def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagree
         at_most=at_most,
         detectable=smallest_paired(independent_steps(of.lengths, icc), disagreement) if of.lengths else None,
     )
-
-
-def _has_data(config: RunConfig) -> bool:
-    if not kind_of(config).needs_data(config):
-        return True
-    return config.data.folder is not None and Path(config.data.folder).exists()
 
 
 def _published_lengths(config: RunConfig) -> Sequence[int] | None:

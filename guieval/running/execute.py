@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 from guieval.data.overlays import describe_overlay
-from guieval.engines.vllm.server import VLLMServer, signals_as_interrupt
+from guieval.engines.stop_signals import signals_as_interrupt
+from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import GuievalError
 from guieval.journal import is_run
 from guieval.journal.directory import SHARDS
@@ -77,7 +78,7 @@ class Result(NamedTuple):
 
     @property
     def directory(self) -> Path:
-        """The run's directory."""
+        """The folder in which the journal and the manifest are."""
         return self.outcome.directory
 
     @property
@@ -88,11 +89,11 @@ class Result(NamedTuple):
 
     def metrics(self) -> Metrics:
         """The metrics by name, as ``guieval.open_run`` gives them."""
-        outcome = self.outcome
-        overlay = outcome.overlay
+        run, overlay = self.outcome.run, self.outcome.run.overlay
         added = () if overlay is None else (describe_overlay(overlay.file, overlay.sha256, overlay.steps),)
-        label = "\n".join(filter(None, (self.mode, outcome.selection.title, outcome.protocol, outcome.foreign)))
-        return Metrics(outcome.protocol, outcome.selection.text, self.summary, outcome.warnings, added, label)
+        label = "\n".join(filter(None, (self.mode, run.selection.title, run.protocol.name, run.foreign)))
+        warnings = tuple(self.outcome.progress.warnings)
+        return Metrics(run.protocol.name, run.selection.text, self.summary, warnings, added, label)
 
     @property
     def unread(self) -> bool:
@@ -104,7 +105,7 @@ class Result(NamedTuple):
     def complete(self) -> bool:
         """Whether every step, with every sample, was answered."""
         # a further sample of a step may have failed though its first, which the summary is about, did not
-        return self.summary.complete and not self.outcome.failures
+        return self.summary.complete and not self.outcome.progress.by_stage
 
 
 def repeated(results: Sequence[Result]) -> list[list[Result]]:
@@ -178,56 +179,16 @@ def open_servers(configs: Sequence[RunConfig], log: Path) -> list[VLLMServer | N
     return servers
 
 
-class Servers:
-    """Keeps at most one server running, since the next one will need the GPUs of this one. A context manager."""
-
-    def __init__(self, display: Display) -> None:
-        self._display = display
-        self._running: VLLMServer | None = None
-
-    def use(self, server: VLLMServer | None) -> None:
-        """Start ``server``, and end another one first; raises what :class:`VLLMServer` raises when it starts.
-
-        One that has died since it was last used is started again.
-        """
-        if server is None or (server is self._running and server.alive):
-            return
-        self._end()
-        with self._display.starting(f"vLLM with {server.model.name}") as waited:
-            server.on_wait = waited
-            server.start()
-        self._running = server
-
-    def check(self) -> None:
-        """Raise :class:`ServerFailure` when the server in use is gone."""
-        if self._running is not None:
-            self._running.check_alive()
-
-    def _end(self) -> None:
-        if self._running is None:
-            return
-        server, self._running = self._running, None
-        where, pid, kept = server.base_url, server.pid, server.settings.reuse and server.alive
-        server.stop()
-        if kept:
-            self._display.note(f"server:   {where} is left running; `kill {pid}` ends it, {str(server.log)!r} is its log")
-
-    def __enter__(self) -> Servers:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._end()
-
-
 class Executor:
     """Does one run after the other with the servers, or on the cluster, that they need. A context manager.
 
-    ``config`` is the first run's. Entering raises :class:`guieval.errors.UsageError` if the cluster cannot be used.
+    ``config`` is the first run's. One server runs at a time, since the next one will need the GPUs of this one.
+    Entering raises :class:`guieval.errors.UsageError` if the cluster cannot be used.
     """
 
     def __init__(self, config: RunConfig, display: Display, telemetry: Telemetry) -> None:
-        self._telemetry = telemetry
-        self._servers = Servers(display)
+        self._display, self._telemetry = display, telemetry
+        self._server: VLLMServer | None = None
         self._cluster: AnyCluster | None = offered("running", "cluster")(config) if config.cluster.kind == "ray" else None
         self._open = ExitStack()
         self._running: Runner | None = None
@@ -237,7 +198,7 @@ class Executor:
         with ExitStack() as stack:
             # a run stops in order by itself; this is for the times before, between and after runs
             stack.enter_context(signals_as_interrupt())
-            stack.enter_context(self._servers)
+            stack.callback(self._end_server)
             if self._cluster is not None:
                 stack.enter_context(self._cluster)
             self._open = stack.pop_all()
@@ -255,7 +216,7 @@ class Executor:
         if (directory / SHARDS).is_dir():  # of a cluster run that was killed
             offered("running", "shards")(run, directory)
         if self._cluster is None and run.server is not None and Runner(run, directory).left():  # else loaded for nothing
-            self._servers.use(run.server)
+            self.use(run.server)
         working: Runner | AnyCluster | None = self._cluster
         try:
             with self._telemetry.following(run, directory) as callbacks:
@@ -269,27 +230,48 @@ class Executor:
                     outcome = runner.execute(resume=True)
         except GuievalError:
             if working is not None and working.broken_off is not None:
-                yield self._result(run, working.broken_off)
+                yield self._result(working.broken_off)
             raise
         finally:
             self._running = None
-        yield self._result(run, outcome)
+        yield self._result(outcome)
+
+    def use(self, server: VLLMServer) -> None:
+        """Start ``server``, and end another one first; raises what :class:`VLLMServer` raises when it starts.
+
+        One that has died since it was last used is started again.
+        """
+        if server is self._server and server.alive:
+            return
+        self._end_server()
+        with self._display.starting(f"vLLM with {server.model.name}") as waited:
+            server.on_wait = waited
+            server.start()
+        self._server = server
+
+    def _end_server(self) -> None:
+        server, self._server = self._server, None
+        if server is None:
+            return
+        where, pid, kept = server.base_url, server.pid, server.settings.reuse and server.alive
+        server.stop()
+        if kept:
+            self._display.note(f"server:   {where} is left running; `kill {pid}` ends it, {str(server.log)!r} is its log")
 
     def check(self) -> None:
         """Raise :class:`guieval.engines.vllm.server.ServerFailure` if the server in use is gone."""
-        self._servers.check()
+        if self._server is not None:
+            self._server.check_alive()
 
     def stop(self) -> None:
         """Stop the run in order, as Ctrl-C does, and begin no other; may be called from any thread."""
         self._stop_asked.set()
-        if self._cluster is not None:
-            self._cluster.stop()
-        runner = self._running
-        if runner is not None:
-            runner.stop()
+        for working in (self._cluster, self._running):
+            if working is not None:
+                working.stop()
 
-    def _result(self, run: ResolvedRun, outcome: RunOutcome) -> Result:
-        return Result(run.config, outcome, *self._telemetry.close(run, outcome))
+    def _result(self, outcome: RunOutcome) -> Result:
+        return Result(outcome.run.config, outcome, *self._telemetry.close(outcome))
 
 
 def execute(
@@ -320,5 +302,5 @@ def execute(
                 return
             if not result.summary.complete:
                 executor.check()
-            if result.outcome.gave_up or result.outcome.halted:
+            if result.outcome.gave_up or result.outcome.progress.halted:
                 return

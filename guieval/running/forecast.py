@@ -121,22 +121,13 @@ def forecast(run: ResolvedRun) -> Forecast:
         "looks": run.model.looks,
         "thoughts": run.config.history.patch == "on-policy",
     }
-    examples = kind_of(run.config).examples(run, EXAMPLES)
-    if examples is None:
-        return Forecast(run.mode.label, requests, at_most, None, reply_tokens, price_of(run), **worst)
-    added = run.model.tool_tokens
-    screens = [_image_tokens(image.task, image.resize) for prepared in examples for image in prepared.images[-1:]]
-    return Forecast(
-        run.mode.label,
-        requests,
-        at_most,
-        _mean([_tokens(prepared) + added for prepared in examples]),
-        reply_tokens,
-        price_of(run),
-        added,
-        screen_tokens=_mean(screens),
-        **worst,
-    )
+    prompts, added = None, 0
+    if (examples := kind_of(run.config).examples(run, EXAMPLES)) is not None:
+        added = run.model.tool_tokens
+        prompts = _mean([_tokens(prepared) + added for prepared in examples])
+        screens = [_image_tokens(image.task, image.resize) for prepared in examples for image in prepared.images[-1:]]
+        worst["screen_tokens"] = _mean(screens)
+    return Forecast(run.mode.label, requests, at_most, prompts, reply_tokens, price_of(run), added, **worst)
 
 
 def _tokens(prepared: ModelInput) -> float:

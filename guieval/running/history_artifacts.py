@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -45,7 +45,9 @@ def read_artifacts(directory: Path, evaluator: ActionEvaluator, *, pick: Pick = 
         )
     steps = {key: artifact for key, (_, artifact) in found.items()}
     ((model, benchmark),) = names
-    return Artifacts(directory, model, benchmark, steps, _fingerprint(steps))
+    rows = [(tuple(key), steps[key].action.model_dump_json(), *steps[key][1:]) for key in sorted(steps)]
+    whole = sha256("".join(f"{row!r}\n" for row in rows).encode("utf-8", "surrogatepass"))
+    return Artifacts(directory, model, benchmark, steps, whole.hexdigest()[:16])
 
 
 class _Decisions(BaseModel, frozen=True):
@@ -66,13 +68,15 @@ def read_diversities(file: Path, model: str, benchmark: str) -> Diversities:
     a step of the benchmark; :class:`DataError`, naming the line, for a line that does not fit or repeats a step.
     """
     try:
-        lines = read_text(file).splitlines()
+        lines = read_text(file).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise UsageError(f"the decisions {str(file)!r} cannot be read: {why}") from None
     steps: dict[StepKey, float | None] = {}
     others: set[str] = set()
     for number, text in enumerate(lines, 1):
+        if not text:
+            continue
         line: _Decisions = validated(_Decisions, text, file=file, line=number)
         if line.model != model:
             raise UsageError(f"the decisions of {str(file)!r} are of model {line.model!r}, not of {model!r}")
@@ -124,12 +128,3 @@ def _exact(record: StepRecord, evaluator: ActionEvaluator) -> Iterator[tuple[int
 
 def _rank(pick: Pick, seed: int, key: StepKey, number: int, place: int) -> tuple[int, ...]:
     return (number, place) if pick == "first" else (drawn(seed, *key, number, place, "artifact"),)
-
-
-def _fingerprint(steps: Mapping[StepKey, Artifact]) -> str:
-    whole = sha256()
-    for key in sorted(steps):
-        artifact = steps[key]
-        row = (tuple(key), artifact.action.model_dump_json(), *artifact[1:])
-        whole.update(repr(row).encode("utf-8", "surrogatepass") + b"\n")
-    return whole.hexdigest()[:16]

@@ -48,6 +48,7 @@ class RunSettings(TypedDict, total=False):
     decode_check: bool
     overlay: _File | None
     thinking: bool | None
+    zoom: float | None
     options: _Values
     fixed_thoughts: _File | None
     sampling: _Values
@@ -70,6 +71,10 @@ class RunSettings(TypedDict, total=False):
     base_url: _OneOrMore
     base_urls: _OneOrMore
     served_model: str | None
+    grounder_base_url: _OneOrMore
+    grounder_base_urls: _OneOrMore
+    grounder_served_model: str | None
+    grounder_api_key_env: str
     api_key_env: str
     insecure_tls: Literal["I accept unverified certificates"] | None
     proxy: str | None

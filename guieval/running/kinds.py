@@ -18,6 +18,7 @@ from guieval.history.modes import Kind, get_mode
 from guieval.journal.earlier_tasks import digests
 from guieval.journal.run_files import RecordedOverlay
 from guieval.models import ModelInput, Scaffold
+from guieval.models.composition import Composition
 from guieval.models.faults import named_faults
 from guieval.models.scaffold import OF_TASKS
 from guieval.online.find import environments, load_environment
@@ -113,7 +114,9 @@ class RunKind:
 
     def requests(self, run: ResolvedRun) -> tuple[int, bool]:
         """The number of answers that a whole run takes, and whether it may take fewer."""
-        return len(run.sampling) * sum(map(len, run.plan.values())), run.mode.stop != "never"
+        stages = len(run.model.stage_names) if isinstance(run.model, Composition) else 1
+        requests = stages * len(run.sampling) * sum(map(len, run.plan.values()))
+        return requests, run.mode.stop != "never" or stages > 1
 
     def examples(self, run: ResolvedRun, most: int) -> list[ModelInput] | None:
         """Prompts of steps spread evenly over the run; ``None`` if its screens are not known before."""

@@ -159,7 +159,7 @@ def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: 
     checkpoint = model_config(config.model.name, config.model.adapter, config.model.scaffold)
     scaffold = checkpoint.scaffold
     benchmark, overlay = kind.open(config, scaffold) if shared is None else (shared.benchmark, shared.overlay)
-    options = {"options": {**checkpoint.options, **config.model.options}}
+    options = {"options": {**checkpoint.options, **config.model.own_options}}
     model = build_model(checkpoint.model_copy(update=options), thinking=config.model.thinking)
     if scaffold.sampling and engine_kind(config, checkpoint) == "local":
         name = config.model.name
@@ -217,7 +217,7 @@ def _mixture(
     mix = read_mix(config.history.mix)
     if config.history.mix_artifacts is None:
         raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
-    known = like.mixture if like is not None and _unmixed(like.config) == _unmixed(config) else None
+    known = like.mixture if like is not None and like.config.having(mix={}) == config.having(mix={}) else None
     if like is not None and known is not None and like.config.history.mix_decisions == config.history.mix_decisions:
         diversities = known.diversities
     else:

@@ -71,6 +71,11 @@ class ResolvedRun:
         return self.evaluator.protocol
 
     @property
+    def foreign(self) -> str:
+        """The protocol's mark if its source does not evaluate such data; else empty."""
+        return self.protocol.foreign_mark(filter(None, [self.benchmark.dataset]))
+
+    @property
     def plan(self) -> Plan:
         """The steps that count of every episode."""
         return self.selection.plan
@@ -78,12 +83,16 @@ class ResolvedRun:
     @property
     def endpoints(self) -> Sequence[EndpointStats]:
         """How the servers fare, of an engine that knows it."""
-        return self.engine.stats() if isinstance(self.engine, ReportsServers) else ()
+        found = list[EndpointStats]()
+        for engine in (self.engine, self.answering.grounder):
+            if isinstance(engine, ReportsServers):
+                found += engine.stats()
+        return found
 
     @property
     def waiting(self) -> str | None:
         """Which servers are waited for now, in words; ``None`` when none are."""
-        for engine in (self.engine, self.thoughts):
+        for engine in (self.engine, self.answering.grounder, self.thoughts):
             if isinstance(engine, ReportsServers) and (wait := engine.waiting()) is not None:
                 return wait
         return None

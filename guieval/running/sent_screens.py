@@ -10,12 +10,13 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from math import prod
 from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.screenshots import Screenshot, read_picture, read_screenshot, stored
 from guieval.engines import ReportsSetup, request_id
-from guieval.engines.concurrency import Slots
+from guieval.engines.concurrency import Slots, all_of
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal.setup import Setup
@@ -77,7 +78,7 @@ async def send_screens(
             await answering.prepare()
         tasks = [step for ref in benchmark.index() for step in benchmark.load(ref).steps]
         screens = [await asyncio.to_thread(_Prepared, model, benchmark, task, sampling) for task in tasks]
-        common = min((screen.picture for screen in screens), key=lambda picture: abs(_area(picture) - _COMMON))
+        common = min((screen.picture for screen in screens), key=lambda shown: abs(prod(shown.size) - _COMMON))
         prompts = {screen.prompt: screen for screen in screens}
         limit = "max_completion_tokens" if "max_completion_tokens" in sampling else "max_tokens"
         setup = engine.setup() if isinstance(engine, ReportsSetup) else None
@@ -86,7 +87,7 @@ async def send_screens(
         if twice:  # not from the cache of prefixes, or the second answer would be the first one's echo
             salt = {"cache_salt": "again"} if setup is not None and {each.name for each in setup.engines} == {"vLLM"} else {}
             asked += [ask(screen, screen.picture, 2, {**sampling, **salt}) for screen in reversed(screens)]
-        samples = await _all(asked)
+        samples = await all_of(asked)
         setup = engine.setup() if isinstance(engine, ReportsSetup) else None
     finally:
         await engine.close()
@@ -98,17 +99,3 @@ async def send_screens(
         for each, sample, second in zip(screens, first, again, strict=True)
     ]
     return sent, setup
-
-
-async def _all(asked: Sequence[Any]) -> list[Sample]:
-    """The results in order; the first failure ends the others."""
-    tasks = [asyncio.ensure_future(each) for each in asked]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
-def _area(picture: Screenshot) -> int:
-    return picture.size[0] * picture.size[1]

@@ -22,11 +22,12 @@ from guieval.running.resume.identity import manifest_of
 from guieval.running.tracking import Trackers, check_tracking, final_metrics
 from guieval.scoring.score import store_summary
 from guieval.secrets import Redaction
+from guieval.settings import key_variables
 from guieval.steps import VERDICTS
 
 
 class Callbacks(NamedTuple):
-    """The callbacks of a runner."""
+    """What a runner calls after each step: to show progress, and to hear why it is to stop, if it is."""
 
     on_progress: Callable[[RunProgress], None]
     halt: Callable[[RunProgress], str | None]
@@ -71,7 +72,7 @@ class Telemetry:
                     config.tracking.model_copy(update={"name": self._name(run)}),
                     directory,
                     _facts(run),
-                    redaction=Redaction.of_variables(config.server.api_key_env, config.history.patch_api_key_env),
+                    redaction=Redaction.of_variables(*key_variables(config)),
                     warn=self._warn,
                 )
             try:
@@ -84,13 +85,13 @@ class Telemetry:
             finally:
                 self._shown = None
 
-    def close(self, run: ResolvedRun, outcome: RunOutcome) -> tuple[Summary, RunCost | None, list[str]]:
+    def close(self, outcome: RunOutcome) -> tuple[Summary, RunCost | None, list[str]]:
         """Store an ended run's summary and cost, report to the trackers, and return both with remarks on the trackers."""
-        directory = outcome.directory
-        spent = RunCost(outcome.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
+        run, directory = outcome.run, outcome.directory
+        spent = RunCost(outcome.progress.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
         cost = None if spent is None else bill(*spent)
         if self._budget is not None:
-            self._budget.close(outcome.tokens)
+            self._budget.close(outcome.progress.tokens)
         # a session that had nothing to ask does not take the place of the last one that did
         servers = [server.to_json() for server in outcome.endpoints] if any(each.requests for each in outcome.endpoints) else []
         try:
@@ -172,6 +173,8 @@ def live_metrics(view: ProgressView) -> dict[str, float]:
 
 def _names(run: ResolvedRun) -> list[str]:
     config = run.model.config
+    if "grounder" in config.options:  # two models, of which the planner's price is not that of both
+        return [config.name]
     names = (config.served_as, config.hf_id, config.name)
     return [run.config.server.served_model] if run.config.server.served_model else [name for name in names if name]
 

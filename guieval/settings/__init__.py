@@ -77,10 +77,18 @@ class Model(Group):
         PUBLIC,
     )
     thinking: bool | None = setting(None, "thinking on or off; the checkpoint's default when not given", FLAG, PUBLIC)
+    zoom: float | None = setting(
+        None, "query each click again on the screen around it, enlarged by this factor", FLAG, PUBLIC, gt=1, le=10
+    )
     options: Values = setting({}, "options of the model's adapter over the checkpoint's own")
     model_path: Text | None = setting(
         None, "folder or Hugging Face id of the weights (engines that load them)", RUNTIME, OUTWARD
     )
+
+    @property
+    def own_options(self) -> dict[str, Any]:
+        """The options of the adapter that are set, the factor of a zoom among them."""
+        return {**self.options, **({} if self.zoom is None else {"zoom": self.zoom})}
 
 
 class Data(Group):
@@ -158,6 +166,13 @@ class Server(Group):
     )
     base_urls: Urls = setting((), "OpenAI-compatible endpoints, e.g. http://127.0.0.1:8000/v1", RUNTIME, FLAG, OUTWARD)
     served_model: Text | None = setting(None, "model name to ask the server for; found out when not given", RUNTIME, FLAG)
+    grounder_base_urls: Urls = setting(
+        (), "OpenAI-compatible endpoints of the grounder of planner=,grounder=; base_urls if not given", RUNTIME, FLAG, OUTWARD
+    )
+    grounder_served_model: Text | None = setting(None, "name to ask these for; found out when not given", RUNTIME, FLAG)
+    grounder_api_key_env: Variable = setting(
+        "GROUNDER_API_KEY", "environment variable with the key of grounder_base_urls; never stored", RUNTIME, OUTWARD
+    )
     api_key_env: Variable = setting(
         "OPENAI_API_KEY",
         "environment variable with the key; never stored (engines of other makers: their own variable)",
@@ -297,7 +312,7 @@ class RunConfig(BaseModel):
         values = {name: value for name, value in self.flat().items() if RUNTIME not in marks_of(SETTINGS[name])}
         if self.server.engine == "vllm":  # a server started elsewhere may finish what one of ours began
             values["engine"] = "openai"
-        del values["options"], values["scaffold"]  # what they come to is compared with the checkpoint
+        del values["options"], values["scaffold"], values["zoom"]  # what they come to is compared with the checkpoint
         patching = {name: values.pop(name) for name in ("patch", "patch_budget", "patch_model")}
         budget = self.history.patch_budget
         if self.history.patch != "none" and budget != 0:  # a run without patches is what it was before there were any
@@ -319,6 +334,15 @@ PLACES = {
 """Group and field of each setting by its own name: the field's, or of a group's main field the group's."""
 SETTINGS = {name: GROUPS[group].model_fields[field] for name, (group, field) in PLACES.items()}
 """The fields by the settings' own names."""
+
+KEY_VARIABLES = ("api_key_env", "patch_api_key_env", "grounder_api_key_env")
+"""The settings that name an environment variable with a key."""
+
+
+def key_variables(config: RunConfig) -> tuple[str, str, str]:
+    """The environment variables whose content no file and no message may have."""
+    return config.server.api_key_env, config.history.patch_api_key_env, config.server.grounder_api_key_env
+
 
 BY_OPTION = {
     **{name.removesuffix("s") if isinstance(field.default, tuple) else name: name for name, field in SETTINGS.items()},

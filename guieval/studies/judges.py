@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from guieval.data.files import read_bytes
 from guieval.data.screenshots import read_screenshot
@@ -27,7 +27,7 @@ from guieval.models.messages import chat
 from guieval.online.attempt import Attempt
 from guieval.online.contract import Observation
 from guieval.online.trajectory import TrajectoryStep, last_attempts
-from guieval.steps import EpisodeKey, OnlineTask, Outcome, TaskRecord
+from guieval.steps import EpisodeKey, OnlineTask, Outcome, TaskRecord, validated
 
 FOLDER = "judges"
 """The folder of verdicts in a run's directory, and that of the judges in ``configs``."""
@@ -62,7 +62,7 @@ class Judge(BaseModel):
         return sha256(self.model_dump_json(exclude={"title", "source"}).encode()).hexdigest()[:16]
 
     def read(self, response: str) -> Verdict:
-        """The verdict in a response."""
+        """The verdict that the response states last; ``"unreadable"`` if it states none."""
         ends = {
             verdict: max((found.end() for found in re.finditer(pattern, response, re.IGNORECASE)), default=-1)
             for verdict, pattern in (("success", self.success), ("failure", self.failure))
@@ -124,14 +124,11 @@ def cases(run: Path, records: Iterable[TaskRecord]) -> list[Case]:
 def read_verdicts(file: Path, judge: Judge, model: str) -> dict[tuple[EpisodeKey, int], JudgedTask]:
     """The verdicts of a file, those without a response left out; empty if there is none.
 
-    Raises :class:`UsageError` for lines that are no verdicts, or those of another judge or model.
+    Raises :class:`UsageError` for verdicts of another judge or model, :class:`guieval.errors.DataError` for another line.
     """
     found: dict[tuple[EpisodeKey, int], JudgedTask] = {}
     for number, line in enumerate(read_bytes(file).splitlines() if file.exists() else (), 1):
-        try:
-            each = JudgedTask.model_validate_json(line)
-        except ValidationError:
-            raise UsageError(f"{str(file)!r}, line {number}: is not a verdict") from None
+        each: JudgedTask = validated(JudgedTask, line, file=file, line=number)
         if (each.judge, each.model) != (judge.digest, model):
             raise UsageError(
                 f"{str(file)!r} has verdicts of {each.model!r} with the prompt {each.judge}, not of {model!r} with "

@@ -137,18 +137,8 @@ def rollout(
     """
     file, base = begun_with(config)
     given = plain({**settings, **({} if mode is None else {"mode": mode})})
-    planned = planned_rollout(
-        file,
-        [],
-        given,
-        rounds=rounds,
-        seeds=seeds,
-        preset=preset,
-        out=one_path(out),
-        resume=one_path(resume),
-        trust=trust_run,
-        base=base,
-    )
+    folders = {"out": one_path(out), "resume": one_path(resume)}
+    planned = planned_rollout(file, [], given, rounds=rounds, seeds=seeds, preset=preset, trust=trust_run, base=base, **folders)
     jobs = resolve_jobs(planned.runs, root=planned.directory, accept_changes=accept_changes)
     return tuple(run_all(jobs, fresh=planned.fresh, display=display_of(progress), first=planned.begin))
 

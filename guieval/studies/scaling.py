@@ -7,8 +7,6 @@ the product B e^C, which is called B here (C = 0). Its k depends on the unit of 
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +15,10 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from guieval.data.files import read_bytes
-from guieval.errors import DataError, UsageError, known_name, nearest
+from guieval.errors import DataError, UsageError, known_name
 from guieval.metrics import Measured
 from guieval.metrics.intervals import LEVEL, Floats, Interval, sums
+from guieval.studies.csv_columns import number, read_columns
 
 Form: TypeAlias = Literal["log-linear", "exponential"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -308,18 +306,7 @@ def read_scaling_table(file: Path, x: str | None = None, y: str | None = None, b
     names the series. Raises :class:`UsageError` for a file that cannot be read or has no such column, :class:`DataError` naming
     line and column for a value that is not a number.
     """
-    try:
-        with io.StringIO(read_bytes(file).decode("utf-8-sig"), newline="") as stream:
-            reader = csv.DictReader(stream, restval="")
-            lines = list(enumerate(reader, 2))
-            names = [name for name in reader.fieldnames or () if name]
-    except OSError as error:
-        raise UsageError(f"the CSV file {str(file)!r} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{str(file)!r} is not a CSV file in UTF-8: {error}") from None
-    for column in (x, y, by):
-        if column is not None and column not in names:
-            raise UsageError(f"{str(file)!r} has no column {column!r}{nearest(column, names)}; it has: {', '.join(names)}")
+    names, lines = read_columns(file, [column for column in (x, y, by) if column is not None])
     across = x or next((name for name in names if name not in (y, by)), None)
     up = y or next((name for name in names if name not in (across, by)), None)
     if across is None or up is None:
@@ -327,18 +314,13 @@ def read_scaling_table(file: Path, x: str | None = None, y: str | None = None, b
     if across == up:
         raise UsageError(f"the column {up!r} cannot be both the sizes and the values; {str(file)!r} has: {', '.join(names)}")
     found: dict[str, list[tuple[float, float]]] = {}
-    for number, line in lines:
-        if line[up].strip() in ("", "-"):
+    for place, line in lines:
+        size, value = (number(line[column], file, place, column) for column in (across, up))
+        if value is None:
             continue
-        point = (_number(line[across], file, number, across), _number(line[up], file, number, up))
-        found.setdefault(line[by] if by else up, []).append(point)
+        if size is None:
+            raise DataError(f"{file}, line {place}, column {across}: expected a number, got {line[across]!r}")
+        found.setdefault(line[by] if by else up, []).append((size, value))
     if not found:
         raise UsageError(f"{str(file)!r} has no line with a value in column {up!r}")
     return [ScalingSeries(name, across, up, *zip(*points, strict=True)) for name, points in found.items()]
-
-
-def _number(text: str, file: Path, line: int, column: str) -> float:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        raise DataError(f"{file}, line {line}, column {column}: expected a number, got {text!r:.80}") from None

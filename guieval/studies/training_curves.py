@@ -188,16 +188,16 @@ def _points(series: Sequence[Mapping[int, float]], level: float) -> list[CurvePo
     for start in range(0, len(steps), size):
         part = steps[start : start + size]
         values = [fmean(held) for each in series if (held := [each[step] for step in part if step in each])]
-        half, mean = half_width(values, level), fmean(values)
-        interval = None if math.isnan(half) else Interval(mean - half, mean + half, level, "student")
-        points.append(CurvePoint(fmean(part), Measured(mean, len(values), "seeds", interval=interval, unit="")))
+        points.append(CurvePoint(fmean(part), mean_over_seeds(values, level)))
     return points
 
 
-def half_width(values: Sequence[float], level: float = 0.95) -> float:
-    """Half of Student's interval of a mean; NaN of fewer than two values."""
-    if len(values) < 2:
-        return math.nan
+def mean_over_seeds(values: Sequence[float], level: float = 0.95) -> Measured:
+    """The mean of one value a seed, with Student's interval of two or more; of no values it has none."""
+    mean = fmean(values) if values else None
+    if mean is None or len(values) < 2:
+        return Measured(mean, len(values), "seeds", unit="")
     from scipy.special import stdtrit
 
-    return float(stdtrit(len(values) - 1, 0.5 + level / 2) * stdev(values) / math.sqrt(len(values)))
+    half = float(stdtrit(len(values) - 1, 0.5 + level / 2) * stdev(values) / math.sqrt(len(values)))
+    return Measured(mean, len(values), "seeds", interval=Interval(mean - half, mean + half, level, "student"), unit="")

@@ -72,7 +72,7 @@ class OverlongSettings(Group):
 
 
 class RewardSettings(Group):
-    """The reward of a response."""
+    """Which reward a response earns, under which protocol and with which weights."""
 
     name: str = Field("ui-s1", description="registered reward (guieval.rewards.shapes)")
     protocol: str | None = Field(None, description="protocol that judges; the reward's own when not given")
@@ -203,6 +203,10 @@ class AdapterSettings(Group):
                 "prompt, images, history, options and thinking of a scaffold"
             )
         options = {**checkpoint.options, **self.model_options}
+        if staged := [name for name in ("grounder", "zoom") if options.get(name) is not None]:
+            raise UsageError(
+                f"a training is of one model with one response to a step: leave out the {' and the '.join(staged)}"
+            )
         return build_model(checkpoint.model_copy(update={"options": options}), thinking=self.thinking)
 
 

@@ -76,7 +76,7 @@ def freeze(weights: Any, pattern: str) -> None:
 
 
 def lora_config(lora: Lora) -> Any:
-    """The configuration for peft."""
+    """peft's ``LoraConfig``: rank, scale, and the layers that are adapted."""
     from peft import LoraConfig
 
     targets = "all-linear" if lora.targets == ("all-linear",) else list(lora.targets)

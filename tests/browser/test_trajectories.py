@@ -106,7 +106,7 @@ def test_keys(tab: Opened, report: Path) -> None:
     page.locator("#strip").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.className") == "step last"
+    assert page.evaluate("document.activeElement.className") == "step sheet last"
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.id") == "search"
 

@@ -10,7 +10,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from guieval.benchmarks._examples.androidcontrol import fitting_episodes, write_release
 
 from guieval.registry import benchmarks
 from tests.command_line import CommandLine
@@ -120,32 +119,6 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path, guiev
     done = guieval("data", "prepare", "episodes", "--source", release, "--out", out)
     assert (done.code, done.out.split(": ")[1].split(" ")[0]) == (0, f"{many:,}")
     assert [json.loads(line)["episode_id"] for line in file.read_text().splitlines()] == [str(each) for each in range(many)]
-
-
-@pytest.mark.ci
-def test_a_kill_in_the_middle_of_packed_records_loses_and_doubles_nothing(tmp_path: Path, guieval: CommandLine) -> None:
-    """AndroidControl's own release: the process is killed after some screenshots, again and again."""
-    phones = fitting_episodes(0, 3)
-    write_release(tmp_path / "release", {name: phones[name % 3] for name in range(24 * (1 + KILLS // 5))}, shards=3)
-
-    def command(out: Path) -> list[str]:
-        return ["data", "prepare", "androidcontrol", "--source", str(tmp_path / "release"), "--out", str(out)]
-
-    def files(out: Path) -> dict[str, bytes]:
-        return {str(each.relative_to(out)): each.read_bytes() for each in out.rglob("*") if each.is_file()}
-
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    kills = 0
-    while kills < KILLS:
-        child = subprocess.run([*signalled(signal.SIGKILL, ".png", 40), *command(killed)], stdout=subprocess.DEVNULL)
-        if child.returncode == 0:
-            break
-        assert child.returncode == -signal.SIGKILL
-        kills += 1
-    assert kills and (killed / "episodes.jsonl").stat().st_size
-    for out in (killed, whole):
-        assert guieval(*command(out)).code == 0
-    assert files(killed) == files(whole)
 
 
 def test_export_writes_what_the_episodes_benchmark_reads(release: Path, tmp_path: Path, guieval: CommandLine) -> None:

@@ -74,7 +74,7 @@ class World:
             fewer += FEWER.get(name, ())
             chosen = name not in LIMIT or {"--preset", "--sample-set", "--episodes", "--drawn-as"} & {*words}
             fewer += [] if chosen else ["--limit", LIMIT[name]]
-            filled = _without(filled, {*fewer[::2]} - {"--set"})
+            filled = without(filled, {*fewer[::2]} - {"--set"})
         return [*(each for word in filled for each in self._matching(word)), *fewer]
 
     def placed(self, text: str) -> str:
@@ -133,6 +133,6 @@ def value_of(words: Sequence[str], option: str) -> str | None:
     return found[-1] if found else None
 
 
-def _without(words: Sequence[str], options: Collection[str]) -> list[str]:
+def without(words: Sequence[str], options: Collection[str]) -> list[str]:
     """The words but for some options and their values."""
     return [word for before, word in zip(["", *words], words, strict=False) if not {before, word} & {*options}]

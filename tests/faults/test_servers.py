@@ -325,5 +325,5 @@ def test_a_run_gives_up_when_nobody_answers_any_more(tmp_path: Path) -> None:
         )
         outcome = opened_run(config, tmp_path / "run").execute(resume=False)
     assert outcome.gave_up and not outcome.interrupted
-    failed = outcome.failures["generate"]
+    failed = outcome.progress.by_stage["generate"]
     assert GIVE_UP_AFTER <= failed.count <= GIVE_UP_AFTER + 4 and "500" in failed.example

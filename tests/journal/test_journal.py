@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,10 +27,9 @@ from guieval.journal.directory import FLUSH_RECORDS
 from guieval.journal.lines import json_line, write_line
 from guieval.steps import EpisodeKey, Plan, Sample, StepOutcome, StepRecord
 from tests.made_runs import write_run
-from tests.programs import started
 from tests.rows import every_row
 from tests.scripted import ACTIONS, make_episode
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 
 def records(count: int) -> list[StepRecord]:
@@ -99,54 +96,6 @@ def test_a_damaged_line_in_the_middle_is_reported_and_passed_over(tmp_path: Path
     (tmp_path / STEPS).write_bytes(lines[0] + b'{"garbage": \xff\n' + lines[2])
     read = RunFolder(tmp_path).records
     assert len(list(read)) == 2 and read.damaged == [2]
-
-
-HOLD = """
-import sys
-from pathlib import Path
-from guieval.journal import Journal
-with Journal(Path(sys.argv[1])):
-    print("ready", flush=True)
-    sys.stdin.read()
-"""
-
-
-def test_a_second_writer_is_refused_and_the_holder_named(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with started(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        with pytest.raises(JournalError, match=f"is being written by process {process.pid} on "):
-            Journal(tmp_path)
-        process.communicate(timeout=PATIENCE)
-    with Journal(tmp_path):
-        pass
-
-
-FILL = """
-import resource, sys
-from pathlib import Path
-from guieval.errors import JournalError
-from guieval.journal import Journal
-from tests.journal.test_journal import records
-resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
-with Journal(Path(sys.argv[1])) as journal:
-    for number, record in enumerate(records(100)):
-        try:
-            journal.append(record)
-        except JournalError as error:
-            print(number, error)
-            break
-"""
-
-
-def test_a_full_disk_keeps_every_whole_record(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FILL, str(tmp_path)], capture_output=True, text=True, check=True, cwd=os.getcwd()
-    )
-    number, _, sentence = done.stdout.strip().partition(" ")
-    assert int(number) > 0 and "disk is full" in sentence and "--resume" in sentence
-    assert (tmp_path / STEPS).read_bytes().endswith(b"\n")
-    assert len(list(RunFolder(tmp_path).records)) == int(number)
 
 
 def test_an_unwritable_place_is_one_sentence(tmp_path: Path) -> None:

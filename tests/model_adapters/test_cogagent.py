@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from guieval.actions import Action, Click, DoubleClick, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type
 from guieval.errors import ParseError
 from guieval.history import reference_entry
 from guieval.registry import load_model
@@ -41,18 +41,6 @@ def test_calls(call: str, action: Action) -> None:
     assert (parsed.action, parsed.conclusion) == (action, "点击按钮。")
     assert parsed.thought == thought
     assert read(f"Grounded Operation: {call}") == action
-
-
-def test_calls_outside_of_the_action_space() -> None:
-    double, escape = read(f"DOUBLE_CLICK(box={BOX})"), read("KEY_PRESS(key='F11')")
-    assert isinstance(double, Unsupported) and double.device == DoubleClick(point=PLACE)
-    assert isinstance(escape, Unsupported) and escape.device == Hotkey(keys=("f11",))
-    for call in (
-        "LAUNCH(app='None', url='baidu.com')",
-        "GESTURE(actions=[KEY_DOWN(key='Lcontrol'), KEY_PRESS(key='A'), KEY_UP(key='Lcontrol')])",
-        f"QUOTE_TEXT(box={BOX}, output='__CogName_a__', result='17.00')",
-    ):
-        assert isinstance(read(f"Grounded Operation: {call}"), Unsupported)
 
 
 test_garbage_is_no_action = refuses(

@@ -8,7 +8,6 @@ import pytest
 
 from guieval.actions import Click, Point, Unsupported
 from guieval.errors import ParseError, UsageError
-from guieval.frames import PER_1000
 from guieval.models import ImageRef, ParsedResponse
 from guieval.steps import Setting
 from tests.rows import every_row
@@ -94,10 +93,6 @@ def test_gta1_trained_from_opencua_answers_in_code() -> None:
     assert model.render(task, Click(point=MIDDLE)) == "```python\npyautogui.click(x=980, y=560)\n```"
     with pytest.raises(ParseError):
         model.parse_response(task, "(980,560)")
-
-
-def test_ugrounds_places_are_thousandths() -> None:
-    assert adapter("uground").frame(step()) == PER_1000
 
 
 def test_ui_ins_without_thinking_goes_on_with_a_call_that_was_begun() -> None:

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from guieval.actions import Click, Hotkey, Point, Press
+from guieval.actions import Click, Point, Press
 from guieval.registry import load_model
 
-from .steps import GROUNDING, outside, scroll, step
+from .steps import GROUNDING, step
 from .tables import means, reads, refuses, thinks
 
 INFIGUI = load_model("infigui-r1-3b")
@@ -23,9 +23,6 @@ test_replies = reads(
     INFIGUI,
     ("published form", "<think>The bar. <step>Tap the bar.</step></think>\n" + CLICK, Click(point=MIDDLE)),
     ("rehearsed", "<think>not " + call('{"action": "wait"}') + "</think>" + CLICK, Click(point=MIDDLE)),
-    ("swipe", call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 400]}'), scroll("up", 333.887)),
-    ("button", call('{"action": "system_button", "button": "Back"}'), Press(button="BACK")),
-    ("key", call('{"action": "key", "text": "volume_up"}'), outside("key", Hotkey(keys=("volume_up",)), text="volume_up")),
 )
 
 test_refuses = refuses(

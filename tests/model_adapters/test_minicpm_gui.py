@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from guieval.actions import Action, Answer, Click, Hover, LongPress, Point, Press, Scroll, Stop, Type, Unsupported
+from guieval.actions import Action, Click, LongPress, Point, Press, Scroll, Stop, Type
 from guieval.errors import ParseError
 from guieval.history import reference_entry
 from guieval.registry import load_model
@@ -44,14 +44,6 @@ def test_the_thought_stands_before_the_actions() -> None:
     parsed = MODEL.parse_response(step(), text)
     assert (parsed.action, parsed.thought) == (Click(point=Point(250.0, 400.0)), "click on the link.")
     assert read("actions:\ninput, hello\t\nclick,<box> 1 2 3 4</box>") == Type(text="hello")
-
-
-def test_verbs_outside_of_the_action_space() -> None:
-    hover, answer = read("actions:\nhover,<box> 0 0 1000 1000</box>"), read("actions:\nanswer, It is 7.")
-    assert isinstance(hover, Unsupported) and hover.device == Hover(point=MIDDLE)
-    assert isinstance(answer, Unsupported) and answer.device == Answer(text="It is 7.")
-    for line in ("copy", "select_text, from <point> 1 2</point> to <point> 3 4</point>", "select,<box> 1 2 3 4</box>, Two"):
-        assert isinstance(read(f"actions:\n{line}"), Unsupported)
 
 
 test_garbage_is_no_action = refuses(

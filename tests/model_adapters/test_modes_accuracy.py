@@ -155,8 +155,8 @@ def played(variant: Variant, demo: ABCBenchmark, server: MockServer, mode: str, 
     engine = engine_of(variant, server)
     config = RunConfig(model=variant.model.config.name, bench="demo", mode=mode)
     outcome = runner_of(config, directory, demo, variant.model, engine, 8).execute(resume=False)
-    assert outcome.failures == {}
-    assert outcome.warnings == ()
+    assert outcome.progress.by_stage == {}
+    assert outcome.progress.warnings == []
     summary: RunSummary = outcome.summary()
     return summary
 
@@ -279,7 +279,7 @@ def compare_online_metrics(variant: Variant, server: MockServer, directory: Path
     tasks = EnvironmentTasks(directory, PhoneEnvironment(episodes=len(EPISODES), seed=SEED, width=SCREEN[0], height=SCREEN[1]))
     config = RunConfig(model=variant.model.config.name, bench="demo", mode="online")
     outcome = runner_of(config, directory / "run", tasks, variant.model, engine_of(variant, server), 8).execute(resume=False)
-    assert outcome.failures == {}
+    assert outcome.progress.by_stage == {}
     figures = outcome.summary()
     space = variant.model.action_space
     true = [done(played, script, space) for played, script in zip(EPISODES, scripts(space).values(), strict=True)]

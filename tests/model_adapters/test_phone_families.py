@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, Stop, Type, Wait
+from guieval.actions import Click, LongPress, Open, Point, Scroll, Stop, Type, Wait
 from guieval.conformance.examples import example_step
 from guieval.frames import PER_999, PER_1000
 from guieval.history import reference_entry
@@ -23,10 +23,6 @@ MIDDLE, CORNER = Point(500.0, 500.0), Point(0.0, 0.0)
 
 def step(**changes: Any) -> StepTaskModel:
     return example_step(Click(point=MIDDLE), **changes)
-
-
-def read(model: str, text: str, **changes: Any) -> Action:
-    return load_model(model).parse_response(step(**changes), text).action
 
 
 def texts(message: Message) -> str:
@@ -123,13 +119,6 @@ test_step_guis_garbage_is_no_action = refuses(
 
 
 # --- UI-Venus-1.5 -----------------------------------------------------------------------------------------------------
-
-
-def test_ui_venus_1_5_reads_thousandths_and_refusals() -> None:
-    text = "<think>a</think>\n<action>Click(box=(500,500))</action>\n<conclusion>b</conclusion>"
-    assert read("ui-venus-1.5-8b", text) == Click(point=MIDDLE)
-    assert read("ui-venus-1.5-8b", "[250,750]", setting="grounding") == Click(point=Point(250.0, 750.0))
-    assert read("ui-venus-1.5-8b", " [-1, -1]", setting="grounding") == Stop(status="impossible")
 
 
 def test_ui_venus_1_5_keeps_the_last_five_steps_numbered_from_zero() -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from guieval.actions import Point, Scroll
 from guieval.conformance import check_adapter
+from guieval.conformance.commands.new_adapter import adapter_source
 from guieval.conformance.published import agrees, published_groups, published_responses_are_read
-from guieval.models import ABCModel, ModelConfig
-from guieval.registry import list_adapters
+from guieval.models import ABCModel
+from guieval.registry import list_adapters, load_model
 from tests.rows import every_row
 
 from .steps import adapter
@@ -34,60 +32,31 @@ def test_published_responses_are_read_as_their_makers_mean_them(name: str) -> No
     assert list(published_responses_are_read(adapter(name))) == []
 
 
-PLUG_IN = """
-from guieval.actions import ActionSpace, Click, Point
-from guieval.errors import ParseError
-from guieval.frames import PER_1000
-from guieval.models import ABCModel, ParsedResponse, chat
-
-class Agent(ABCModel):
-    action_space = ActionSpace(types=frozenset({"CLICK"}))
-    fixed_frame = PER_1000
-    def prepare_input(self, task, history):
-        words = (task.low_level_instruction if task.setting == "low" else task.instruction) or ""
-        return chat(self.image(task), words)
-    def parse_response(self, task, text):
-        try:
-            x, y = map(float, text.removeprefix("tap ").split(","))
-            return ParsedResponse(Click(point=PER_1000.decode(x, y, task.screenshot_size)))
-        except ValueError:
-            raise ParseError("no tap") from None
-    def write(self, task, action, thought, conclusion):
-        return "tap {:g},{:g}".format(*self.write_place(task, action.point))
-"""
 GROUP = """
 - source: example.org words.md
-  form: tap CALL
+  form: '{"action": "tap", "point": CALL}'
   rows:
     - {line: 1, call: '%s', action: {type: CLICK, point: [500, 250]}}
 """
 
 
 def plug_in(folder: Path, responses: str | None) -> ABCModel:
-    (folder / "my_agent.py").write_text(PLUG_IN)
+    file = folder / "my_agent.py"
+    file.write_text(adapter_source("my_agent"))
     if responses is not None:
         (folder / "responses").mkdir()
         (folder / "responses" / "my_agent.yaml").write_text(responses)
-    spec = importlib.util.spec_from_file_location("my_agent", folder / "my_agent.py")
-    assert spec is not None and spec.loader is not None
-    module: ModuleType = importlib.util.module_from_spec(spec)
-    sys.modules["my_agent"] = module  # inspect looks the file up there
-    spec.loader.exec_module(module)
-    made: ABCModel = module.Agent(ModelConfig(name="my-agent", adapter="my_agent"))
-    return made
+    return load_model("my-agent", adapter=str(file))
 
 
 @every_row(
     ("responses", "message"),
     [
-        *((None, ""), (GROUP % "500,250", ""), (GROUP % "250,500", "means .* and is read as Click")),
-        *((GROUP % "left", r"example.org words.md:1\) is not read: no tap"), (GROUP.replace("rows", "lines") % "1,1", "rows")),
+        *((None, ""), (GROUP % "[500, 250]", ""), (GROUP % "[250, 500]", "means .* and is read as Click")),
+        *((GROUP % "]", r"example.org words.md:1\) is not read: the response"), (GROUP.replace("rows", "lines") % "1", "rows")),
     ],
 )
-def test_a_plug_ins_own_rows_are_checked(
-    tmp_path: Path, responses: str | None, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "my_agent", sys)  # taken out again afterwards
+def test_a_plug_ins_own_rows_are_checked(tmp_path: Path, responses: str | None, message: str) -> None:
     found = [each for each in check_adapter(plug_in(tmp_path, responses)) if each.check == "published responses"]
     if not message:
         assert found == []

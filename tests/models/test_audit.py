@@ -31,8 +31,7 @@ from guieval.models.frame_audit import (
     title,
 )
 from guieval.models.scored_response import read_response
-from guieval.playground.mock_server import MockServer, MockSettings
-from guieval.registry import load_benchmark, load_model
+from guieval.registry import load_model
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import RunProgress
 from guieval.settings import RunConfig
@@ -251,26 +250,30 @@ def frames(warnings: Sequence[str]) -> list[str]:
     return [warning for warning in warnings if "guieval dev audit" in warning]
 
 
-def run_as(directory: Path, model: str, writes: ABCModel, count: int, actions: Sequence[Action] = CLICKS) -> RunOutcome:
+def run_as(
+    directory: Path, model: str, writes: ABCModel, count: int, actions: Sequence[Action] = CLICKS, adapter: str | None = None
+) -> RunOutcome:
     def policy(request: Request) -> str:
         return writes.render(request.task, request.task.action)
 
     episodes = [episode(str(index), actions) for index in range(count)]
-    config = RunConfig(model=model, bench="scripted")
+    config = RunConfig(model=model, adapter=adapter, bench="scripted")
     seen: list[int] = []
 
     def see(progress: RunProgress) -> None:
         seen.extend([progress.done] if frames(progress.warnings) and not seen else [])
 
-    run = runner_of(config, directory, ListBenchmark(episodes), load_model(model), ScriptedEngine(policy), 4, see)
+    run = runner_of(
+        config, directory, ListBenchmark(episodes), load_model(model, adapter=adapter), ScriptedEngine(policy), 4, see
+    )
     outcome = run.execute(resume=False)
-    if frames(outcome.warnings):
+    if frames(outcome.progress.warnings):
         assert seen == [ENOUGH], "the warning comes in time"
     return outcome
 
 
 def test_a_run_in_a_wrong_frame_warns_once_and_in_time(tmp_path: Path, guieval: CommandLine) -> None:
-    [warning] = run_as(tmp_path / "wrong", "ui-tars-1.5-7b", in_frame("ui-tars-1.5-7b", PER_1000), 60).warnings
+    [warning] = run_as(tmp_path / "wrong", "ui-tars-1.5-7b", in_frame("ui-tars-1.5-7b", PER_1000), 60).progress.warnings
     assert re.search(r"0-(999|1000) hits 50 of 50 .*; these steps cannot tell it apart from 0-(999|1000):", warning)
     assert "declared frame pixels-resized-28" in warning
     done = guieval("dev", "audit", tmp_path / "wrong")
@@ -278,31 +281,17 @@ def test_a_run_in_a_wrong_frame_warns_once_and_in_time(tmp_path: Path, guieval: 
     assert re.search(r"another frame fits far better: 0-(999|1000) hits 240 of 240 targets \(100.0%\)", done.out)
 
 
-def test_the_command_line_states_it_during_the_run_and_after(
-    tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "400")
-    demo = load_benchmark("demo", tmp_path / "demo", episodes=30, seed=2)
-    settings = MockSettings(policy="reference", served_models=("ui-tars-7b",))
-    with MockServer(settings, model=in_frame("ui-tars-7b", PIXELS), benchmark=demo) as server:
-        options = f"--data {tmp_path / 'demo'} --set bench_options.episodes=30 --set bench_options.seed=2"
-        command = f"run --model ui-tars-7b --bench demo {options} --base-url {server.base_url} --out {tmp_path / 'run'}"
-        done = guieval(*command.split())
-    assert done.code == 0
-    for output in (done.out, done.err):
-        [line] = [line for line in output.splitlines() if line.startswith("warning:")]
-        assert "another frame fits far better: pixels" in line
-        assert line.endswith(f"guieval dev audit {tmp_path / 'run'}")
-    assert done.err.index("warning:") < done.err.rindex("steps/s"), "there is time to stop the run"
-
-
 def test_a_run_in_the_declared_frame_is_silent(tmp_path: Path, guieval: CommandLine) -> None:
-    assert run_as(tmp_path / "right", "ui-tars-1.5-7b", load_model("ui-tars-1.5-7b"), 60).warnings == ()
-    done = guieval("dev", "audit", tmp_path)
-    same = "pixels) hits 240 of 240 targets (100.0%), and no reading fits better; these steps cannot tell it apart from"
-    assert done.code == 0 and same in done.out
+    same = "pixels) hits {0} of {0} targets (100.0%), and no reading fits better; these steps cannot tell it apart from"
+    for name, family in (("ui-tars-1.5-7b", None), ("mine", "ui_tars_1_5")):
+        assert run_as(tmp_path / name, name, load_model("ui-tars-1.5-7b"), 60, adapter=family).progress.warnings == []
+        done, score = guieval("dev", "audit", tmp_path / name), guieval("score", tmp_path / name)
+        assert done.code == 0 and same.format(240) in done.out
+        # that of an unlisted checkpoint is in its run, after 50, 100 and 200 clicks
+        assert (same.format(200) in (RunFolder(tmp_path / name).manifest.frame_audit or "")) == (family is not None)
+        assert ("frame of the unlisted checkpoint" in score.err) == (family is not None)
     other: list[Action] = [Type(text="tea"), LongPress(point=Point(1.0, 2.0)), Stop()]
-    assert run_as(tmp_path / "none", "ui-tars-7b", load_model("ui-tars-7b"), 30, other).warnings == ()
+    assert run_as(tmp_path / "none", "ui-tars-7b", load_model("ui-tars-7b"), 30, other).progress.warnings == []
     assert audit_records(load_model("ui-tars-7b"), RunFolder(tmp_path / "none").records) is None
 
 
@@ -315,26 +304,20 @@ def test_wild_clicks_do_not_warn(tmp_path: Path) -> None:
             return model.render(task, Click(point=Point(dice.uniform(0, 1000), dice.uniform(0, 1000))))
 
     for seed in range(3):
-        assert run_as(tmp_path / str(seed), "qwen3-vl-8b-instruct", Wild(), 120).warnings == ()  # type: ignore[arg-type]
-
-
-class Broken:
-    """What a foreign adapter may do wrong."""
-
-    def __init__(self, model: ABCModel) -> None:
-        self.config = model.config
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        raise KeyError("frame")
+        assert run_as(tmp_path / str(seed), "qwen3-vl-8b-instruct", Wild(), 120).progress.warnings == []  # type: ignore[arg-type]
 
 
 def test_watching_never_ends_a_run() -> None:
-    model = load_model("ui-tars-7b")
-    watch = FrameWatch(Broken(model))  # type: ignore[arg-type]
-    task = step()
-    sample = read_response(model, ActionEvaluator("guievalkit"), task, model.render(task, task.action))
-    assert watch.add(task, sample) is None
-    assert watch.add(task, sample) is None
+    model, task = load_model("ui-tars-7b"), step()
+    broken = copy.copy(model)
+    vars(broken)["frame"] = lambda: None  # what a foreign adapter may do wrong
+    watch, judge = FrameWatch(broken), ActionEvaluator("guievalkit")
+    silent = Sample(outcome=judge.evaluate(task, None))
+    for sample in (read_response(model, judge, task, model.render(task, task.action)), silent):
+        assert watch.add(task, sample) is None
+    audit = StepAudit(model)
+    audit.add(task, silent, reread=True)
+    assert audit.audit is None, "a sample without response or action states nothing"
 
 
 def test_an_adapter_that_reads_without_its_frame_is_audited_by_encoding() -> None:
@@ -356,9 +339,3 @@ def test_an_adapter_that_reads_without_its_frame_is_audited_by_encoding() -> Non
         audit.add(task, read_response(model, judge, task, text), reread=True)
     assert audit.audit is not None
     assert (audit.audit.steps, audit.audit.report().declared.hits) == (2, 1)
-
-
-def test_a_sample_without_reply_or_action_states_nothing() -> None:
-    audit = StepAudit(load_model("ui-tars-7b"))
-    audit.add(step(), Sample(outcome=ActionEvaluator("guievalkit").evaluate(step(), None)), reread=True)
-    assert audit.audit is None

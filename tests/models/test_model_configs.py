@@ -43,11 +43,6 @@ def test_a_checkpoints_file_agrees_with_its_adapter(name: str) -> None:
     if not model.thinking_switch:
         with pytest.raises(UsageError, match="no thinking switch"):
             load_model(name, thinking=True)
-
-
-@every_row("name", list_models)
-def test_ids_and_server_arguments_are_well_formed(name: str) -> None:
-    config = model_config(name)
     assert config.hf_id is None or HF_ID.fullmatch(config.hf_id), config.hf_id
     for option, value in config.vllm.items():
         assert OPTION.fullmatch(option), f"{option!r} is not an option of `vllm serve`"

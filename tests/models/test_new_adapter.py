@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
+import shutil
 import subprocess
 import sys
+from difflib import ndiff
 from pathlib import Path
 
 import pytest
 
 from guieval.conformance import check_adapter
+from guieval.conformance.checkpoint_folder import CheckpointFolder
 from guieval.conformance.commands.new_adapter import adapter_source, source_of_test
-from guieval.registry import load_model
+from guieval.conformance.published import published_groups
+from guieval.models.written_prompts import example_episode
+from guieval.registry import adapter_class, load_model
 from tests.command_line import CommandLine
+from tests.model_adapters.test_golden_prompts import cases
 from tests.rows import every_row
 
 
@@ -89,3 +97,80 @@ def test_the_class_is_named_after_the_family_and_hides_nothing(name: str, tmp_pa
     file.write_text(adapter_source(name))
     assert check_adapter(load_model("my-model", adapter=str(file))) == []
     assert "my_agent" not in adapter_source(name) + source_of_test(name)
+
+
+ADAPTERS = Path(inspect.getfile(adapter_class("holo2"))).parent
+PROCESSOR = {"patch_size": 16, "merge_size": 2, "size": {"shortest_edge": 65_536, "longest_edge": 16_777_216}}
+BY_HAND = Path(__file__).parent / "by_hand"
+"""What the command wrote for two shipped families from their files alone, with what was missing added by hand."""
+
+
+def checkpoint_files(folder: Path, family: str, config: str, template: str) -> Path:
+    for file in (ADAPTERS / "prompts").glob(f"{family}-*.txt"):
+        shutil.copy(file, folder)
+    (folder / "config.json").write_text(json.dumps({"model_type": config}))
+    (folder / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
+    (folder / "chat_template.jinja").write_text(template)
+    return folder
+
+
+@every_row(
+    ("family", "checkpoint", "config", "template", "gaps", "most"),
+    [
+        ("holo2", "holo2-4b", "qwen3_vl", "{% if thinking %}", 3, 7),
+        ("openmobile_2", "openmobile-2-27b", "qwen3_5", "{% if enable_thinking %}", 5, 11),
+    ],
+)
+def test_a_family_is_written_from_its_files_and_finished_by_hand(
+    tmp_path: Path, guieval: CommandLine, family: str, checkpoint: str, config: str, template: str, gaps: int, most: int
+) -> None:
+    """What is written conforms, and with a few lines by hand it requests and reads as the shipped adapter does."""
+    written = tmp_path / f"other_{family}.py"
+    files = checkpoint_files(tmp_path, family, config, template)
+    done = guieval("dev", "new-adapter", written.stem, "--from", files, "--out", tmp_path)
+    assert done.code == 0 and f"{gaps} things are not in the files" in done.out, done.out + done.err
+    first = example_episode().steps[0]
+    assert first.instruction in load_model("my-model", adapter=str(written)).prepare_input(first, ()).text
+    assert check_adapter(load_model("my-model", adapter=str(written))) == []
+    begun, finished = written.read_text(), (BY_HAND / f"{written.stem}.txt").read_text()
+    assert sum(line.startswith("+ ") for line in ndiff(begun.splitlines(), finished.splitlines())) == most
+    written.write_text(finished)
+    (tmp_path / "responses").mkdir()
+    shutil.copy(
+        Path(inspect.getfile(adapter_class(family))).parent / f"responses/{family}.yaml",
+        tmp_path / f"responses/other_{family}.yaml",
+    )
+    mine = load_model(checkpoint, adapter=str(written))
+    assert dict(cases(mine)) == dict(cases(load_model(checkpoint)))
+    assert published_groups(mine) and check_adapter(mine) == []
+
+
+def test_every_shipped_prompt_gives_an_adapter_that_conforms(tmp_path: Path) -> None:
+    """Whatever its form of calls, its placeholders and its frame."""
+    wrong = []
+    for file in sorted((ADAPTERS / "prompts").glob("*.txt")):
+        folder = tmp_path / file.stem
+        (folder / "prompts").mkdir(parents=True)
+        for place in (folder, folder / "prompts"):
+            shutil.copy(file, place)
+        written = folder / "agent.py"
+        written.write_text(adapter_source("agent", CheckpointFolder.read(folder)))
+        wrong += [f"{file.stem}: {each}" for each in check_adapter(load_model("my-model", adapter=str(written)))]
+    assert not wrong
+
+
+@every_row(
+    ("files", "message"),
+    [
+        ({}, "has no prompt: put the makers' system and user prompts in it"),
+        ({"a.txt": "a", "b.txt": "b"}, "has several prompts for one turn: a.txt, b.txt"),
+        ({"a.txt": "a", "config.json": "{"}, "config.json' is not JSON"),
+    ],
+)
+def test_files_that_do_not_do_are_one_sentence(
+    files: dict[str, str], message: str, tmp_path: Path, guieval: CommandLine
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert message in guieval.sentence("dev", "new-adapter", "wide_agent", "--from", tmp_path, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

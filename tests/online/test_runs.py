@@ -433,7 +433,7 @@ def test_a_budget_counts_failed_attempts(tmp_path: Path, paid: dict[str, Any]) -
     """Eight replies use it up, of which two belong to an attempt that failed; the third task is not begun."""
     result = run_guieval(**paid, budget=8 * 0.003, out=tmp_path / "run", progress=False)
     assert Flaky.attempts == {"good": 1, "once": 2}
-    assert "is used up (0.0240 EUR spent, 0 requests in flight)" in str(result["online"].outcome.halted)
+    assert "is used up (0.0240 EUR spent, 0 requests in flight)" in str(result["online"].outcome.progress.halted)
 
 
 @pytest.mark.ci

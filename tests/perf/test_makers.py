@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import pytest
 
-from perf.makers import READERS, file_at, lines, method, run
+from perf.makers import READERS, lines, method, run
 from tests.model_adapters.makers import FAMILIES, Family, table_of
 from tests.rows import every_row
 
@@ -35,25 +32,6 @@ def test_only_what_is_named_is_run() -> None:
         run(FILE, ["cut", "gone"])
     with pytest.raises(LookupError, match="no statement 'gone ='"):
         lines(FILE, "gone =")
-
-
-def test_a_file_is_that_of_its_commit(tmp_path: Path) -> None:
-    clone = tmp_path / "maker+agent"
-    clone.mkdir()
-
-    def git(*words: str) -> str:
-        given = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(clone), *words]
-        return subprocess.run(given, capture_output=True, text=True, check=True).stdout.strip()
-
-    git("init", "-q")
-    for text in ("old", "new"):
-        (clone / "reader.py").write_text(text, encoding="utf-8")
-        git("add", "-A")
-        git("commit", "-qm", text)
-    first = git("rev-parse", "HEAD~1")
-    assert file_at([tmp_path / "none", tmp_path], "maker/agent", first, "reader.py") == "old"
-    with pytest.raises(SystemExit, match=r"holds gone\.py of maker/agent"):
-        file_at([tmp_path], "maker/agent", first, "gone.py")
 
 
 @every_row("family", FAMILIES, ids=lambda family: family.title)

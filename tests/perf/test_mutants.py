@@ -14,11 +14,8 @@ from perf.mutants import (
     Mutant,
     Place,
     covering,
-    difference,
     draw,
-    drawable,
     located,
-    ordered,
     planned,
     planted,
     read,
@@ -84,30 +81,10 @@ def test_a_seed_draws_the_same_whatever_the_order() -> None:
     assert len({each.id for each in first}) == 40
 
 
-def test_what_is_not_drawn() -> None:
-    lines = ("x: int | None = 5", "y = 500", "z = path / 'name'", "v = a - b", "raise ValueError(f'{a[-6:]}')", "w = a == -b")
-    allowed = drawable("\n".join(lines))
-
-    def may(operator: str, line: int, text: str) -> bool:
-        at = lines[line].index(text)
-        return allowed(f"core/{operator}", ((line + 1, at), (line + 1, at + len(text))))
-
-    assert may("NumberReplacer", 0, "5") and not may("NumberReplacer", 1, "500") and not may("NumberReplacer", 4, "6")
-    assert not may("ReplaceBinaryOperator_BitOr_BitAnd", 0, "|") and not may("ReplaceBinaryOperator_Div_Sub", 2, "/")
-    assert may("ReplaceBinaryOperator_Sub_Add", 3, "-") and not may("ReplaceBinaryOperator_Sub_BitOr", 3, "-")
-    assert may("ReplaceComparisonOperator_Eq_NotEq", 5, "==") and not may("ReplaceComparisonOperator_Eq_Is", 5, "==")
-    assert may("ReplaceUnaryOperator_Delete_USub", 5, "-") and not may("ReplaceUnaryOperator_USub_Not", 5, "-")
-
-
 def test_what_is_no_python_or_says_the_same_is_no_fault() -> None:
     one = Candidate(FILE, (1, 0), "core/x", 0, "Rule.holds")
     assert planned(one, SOURCE, SOURCE.replace("return x < LIMIT", "return x < ")) is None
     assert planned(one, SOURCE, SOURCE.replace("return x < LIMIT", "return (x < LIMIT)")) is None
-
-
-def test_a_removed_decorator_leaves_the_lines_before_it() -> None:
-    assert difference("a\n\n# why\n@b\ndef c(): ...\n", "a\ndef c(): ...\n") == (3, ["@b"], [])
-    assert difference("a\nb\n", "a\nc\n") == (1, ["b"], ["c"])
 
 
 def test_a_moved_line_is_found_again(tmp_path: Path) -> None:
@@ -138,14 +115,6 @@ def test_a_function_that_moved_to_another_file_is_found_and_a_line_that_is_gone_
     assert located(mutant, gone) is None
 
 
-def test_one_of_several_equal_lines_is_gone_with_their_number(tmp_path: Path) -> None:
-    source = "def f(x):\n    x += 1\n    y = x\n    x += 1\n    return x + y\n"
-    mutant = fault("y = x\n    x += 1", "y = x\n    x += 2", "f", source)
-    assert (mutant.nth, mutant.of) == (1, 2)
-    assert located(mutant, written(tmp_path, source)) == Place(FILE, 3)
-    assert located(mutant, written(tmp_path, source.replace("y = x\n", "y = x\n    x += 1\n"))) is None
-
-
 def coverage(path: Path, lines: dict[str, list[int]]) -> Path:
     """A data file of coverage.py of one source file: the lines that each context ran."""
     with sqlite3.connect(path) as data:
@@ -171,12 +140,6 @@ def test_the_tests_that_can_notice(tmp_path: Path) -> None:
     assert covering(found, tmp_path, Place(FILE, 2)) == {"tests/metrics/test_rule.py", "tests/cli/test_all.py"}
     assert covering(found, tmp_path, Place(FILE, 13)) == {"tests/cli/test_all.py"}
     assert covering(found, tmp_path, Place(FILE, 8)) == {"tests/metrics/test_rule.py", "tests/cli/test_all.py"}  # none is known
-
-
-def test_named_and_cheap_files_come_first() -> None:
-    seconds = {"tests/metrics/test_rule.py": 9.0, "tests/cli/test_a.py": 1.0, "tests/cli/test_b.py": 2.0}
-    assert ordered(seconds, Place(FILE, 0), seconds) == list(seconds)
-    assert ordered(reversed(seconds), Place("guieval/running/x.py", 0), seconds)[-1] == "tests/metrics/test_rule.py"
 
 
 def test_the_table_counts_what_the_old_suite_killed() -> None:

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import pytest
 
-from perf.rows_over_ranks import CHUNKS, MOST_DRAWS, ROLLOUTS, TASKS, Group, group, new_rule, old_rule
+from perf.rows_over_ranks import CHUNKS, ROLLOUTS, TASKS, Group, group, new_rule, old_rule
 
 
 def drawing(*groups: Group) -> Callable[[], Group]:
@@ -18,23 +18,10 @@ def drawing(*groups: Group) -> Callable[[], Group]:
     return lambda: next(left, ([1] * ROLLOUTS, True))
 
 
-@pytest.mark.parametrize("ranks", [8, 32])
-def test_a_batch_of_equal_rollouts_is_used_in_full(ranks: int) -> None:
-    assert new_rule(drawing(), ranks) == (1.0, 1.0)
-    assert old_rule(drawing(), ranks) == (1.0, 1.0)
-
-
 def test_only_a_dropped_group_is_drawn_again() -> None:
     dropped = ([1] * ROLLOUTS, False)
     assert new_rule(drawing(dropped), 8) == (1.0, TASKS / (TASKS + 1))
     assert old_rule(drawing(dropped), 8)[1] == TASKS / (2 * TASKS)  # a whole batch more
-
-
-def test_groups_that_are_never_kept_end_at_the_limit() -> None:
-    never: Callable[[], Group] = lambda: ([1] * ROLLOUTS, False)  # noqa: E731
-    assert new_rule(never, 8) == (0.0, 0.0) == old_rule(never, 8)
-    kept = drawing(*[([1] * ROLLOUTS, False)] * (TASKS * MOST_DRAWS - 1))
-    assert new_rule(kept, 8)[1] == 1 / (TASKS * MOST_DRAWS)
 
 
 def test_a_long_rollout_is_dealt_out_and_was_waited_for() -> None:

@@ -15,13 +15,6 @@ def written(file: Path, *requests: tuple[str, float, float]) -> Path:
     return file
 
 
-def test_slots_are_idle_only_while_a_step_is_ready(tmp_path: Path) -> None:
-    """Two slots for 4 s. Offline, the second episode's step could have been asked at 0: one slot was idle for 1 of 8 slot
-    seconds; from 2 s on no step is left, so nothing is idle."""
-    log = written(tmp_path / "log", ("a", 0.0, 2.0), ("b", 1.0, 4.0))
-    assert idle_share(log, 2, sequential=False) == pytest.approx(1 / 8)
-
-
 def test_a_step_is_ready_when_the_one_before_has_ended(tmp_path: Path) -> None:
     """One episode of two steps, the second asked 0.5 s after the first ended: 0.5 of 2 slots x 4.5 s. The other slot is never
     counted, for no step was ready for it."""

@@ -14,8 +14,6 @@ from guieval.errors import UsageError
 from guieval.metrics.paired import turned
 from guieval.models import Request
 from guieval.reports.comparison import Compared, compare_runs, flips, write_flips
-from guieval.reports.comparison_formats import compare_tables, footnotes
-from guieval.reports.tables.terminal import rendered
 from tests.reports.scripted_runs import EPISODES, HOME, made_run, named
 from tests.rows import every_row
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, reply_with, run_scripted
@@ -194,20 +192,6 @@ def test_a_run_without_any_answer_can_be_compared(tmp_path: Path) -> None:
 def test_a_difference_that_all_episodes_share_has_no_smallest_one(tmp_path: Path) -> None:
     one, other = made_run(tmp_path / "a", lambda _, step: step == 0), made_run(tmp_path / "b")
     assert {each.smallest for each in compare_runs(one, other, ["aitw-original"]).metrics} == {None}
-
-
-def test_a_narrow_terminal_shows_whole_names_and_numbers(tmp_path: Path) -> None:
-    one, other = made_run(tmp_path / "a", lambda _, step: step < 3), made_run(tmp_path / "b")
-    found = compare_runs(one, other, ["aitw-original"])
-    (table,) = compare_tables(found)
-    narrow, wide = ([line.plain for line in rendered(table, width)] for width in (60, 120))
-    assert max(map(len, narrow)) <= 60
-    text = " ".join(narrow)
-    assert "+75.00 [+39.9, +80.8]" in text and "25.00%  100.00%" in text and "< 0.001 *" in text
-    assert "Left out at this width: detectable." in " ".join(narrow)
-    (row,) = [line for line in wide if line.startswith("Action Acc ")]
-    assert row.split()[2:] == ["48", "25.00%", "100.00%", "+75.00", "[+39.9,", "+80.8]", "<", "0.001", "*", "-"]
-    assert "interval and p: over whole episodes" in "\n".join(footnotes(found))
 
 
 def test_settings_that_differ_are_named(tmp_path: Path) -> None:

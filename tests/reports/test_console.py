@@ -162,15 +162,6 @@ def test_incomplete_runs_low_coverage_and_foreign_records_are_reported_and_whole
     assert "not counted: 1 recorded step outside the plan" in line
 
 
-def test_labels_are_not_taken_for_markup() -> None:
-    assert "[bold]m[/bold]" in text(run_table([Run("[bold]m[/bold]", summary([["right"]]))]))
-
-
-def test_the_whole_report_ends_with_the_headline_figures() -> None:
-    runs = [Run("demo", summary([["right", "wrong"]], first=Open(app="Maps"))), Run("screenspot", grounding())]
-    assert [table.name for table in report_tables(runs)] == ["groups", "actions", "metrics", "own"]
-
-
 def test_grounding_has_no_progress_no_action_types_and_nothing_without_open() -> None:
     runs = [Run("screenspot", grounding())]
     assert [table.name for table in report_tables(runs)] == ["groups", "metrics", "own"]

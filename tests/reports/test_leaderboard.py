@@ -7,7 +7,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -222,13 +221,6 @@ def test_latex_states_differences_and_keeps_names_as_they_are(tmp_path: Path) ->
     assert written(leaderboard([other], [PROTOCOL]), "latex").splitlines()[1].startswith("% has characters that pdfLaTeX")
 
 
-def test_no_name_is_a_formula_in_a_spreadsheet(tmp_path: Path) -> None:
-    board = leaderboard([made_run(tmp_path / "x", rewrite=named("=cmd|' /C calc'!A0"))], [PROTOCOL])
-    line = next(csv.DictReader(written(board, "csv").splitlines()))
-    assert (line["model"], line["value"]) == ("'=cmd|' /C calc'!A0", "1.0")
-    assert json.loads(written(board, "json"))["rows"][0]["model"] == "=cmd|' /C calc'!A0"
-
-
 def test_other_checkpoints_thinking_and_modes_are_not_ones_own_and_another_figure_is_reported(tmp_path: Path) -> None:
     run = made_run(tmp_path / "x", rewrite=named("x", thinking=False))
     for row in ({"checkpoint": "y"}, {"checkpoint": "x", "thinking": True}):
@@ -240,48 +232,12 @@ def test_other_checkpoints_thinking_and_modes_are_not_ones_own_and_another_figur
     assert board.references == () and "Mine, Table 1 has none of these metrics" in board.notes
 
 
-def test_json_holds_everything_at_full_precision(tmp_path: Path) -> None:
-    board = leaderboard([made_run(tmp_path / "x", [("e00", 1)])], [PROTOCOL], [published()])
-    values = json.loads(written(board, "json"))
-    cell = values["rows"][0]["cells"][0]
-    assert cell["measured"]["value"] == 47 / 48 and cell["measured"]["n"] == 48 and cell["ends"]["right"] == 47
-    assert cell["measured"]["interval"]["low"] < 47 / 48
-    assert values["columns"][0]["protocol"] == PROTOCOL
-    assert values["references"][0]["values"][1] == [81.0, 1]
-
-
-class Page(HTMLParser):
-    """What a browser would see: elements, attributes, and text outside script and style."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.text = ""
-        self._hidden = False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-        self._hidden = tag in ("script", "style")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden = False
-
-    def handle_data(self, data: str) -> None:
-        self.text += "" if self._hidden else data
-
-
 def test_the_page_loads_nothing_and_runs_only_its_own_script(tmp_path: Path) -> None:
-    board = leaderboard([made_run(tmp_path / "x", rewrite=named(HOSTILE))], [PROTOCOL])
-    page = Page(written(board, "html"))
-    assert page.tags.count("script") == 1
-    assert not {"link", "img", "iframe", "object"} & set(page.tags)
-    assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href", "style")]
-    policy = next(value for name, value in page.attributes if name == "content" and value and "default-src" in value)
+    page = written(leaderboard([made_run(tmp_path / "x", rewrite=named(HOSTILE))], [PROTOCOL]), "html")
+    assert page.count("<script") == page.count("</script") == 1 and "&lt;script&gt;alert(1)&lt;/script&gt; &amp; 50%" in page
+    assert not re.findall(r"<(?:link|img|iframe|object)\b|<[^>]* (?:on\w+|src|href|style)=", page)
+    (policy,) = re.findall(r'content="(default-src[^"]*)', page)
     assert policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
-    assert "<script>alert(1)</script> & 50%" in page.text
 
 
 def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
@@ -300,6 +256,8 @@ def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
     for form in FORMATS:
         written(board, form).encode()  # half a surrogate pair could not be written
     assert len(list(csv.DictReader(written(board, "csv").splitlines()))) == len(board.columns) + 1
+    formula = leaderboard([made_run(tmp_path / "y", rewrite=named("=cmd|' /C calc'!A0"))], [PROTOCOL])
+    assert next(csv.DictReader(written(formula, "csv").splitlines()))["model"] == "'=cmd|' /C calc'!A0"
 
 
 def test_a_board_is_sorted_and_cut_down_to_metrics_by_name(tmp_path: Path) -> None:
@@ -390,8 +348,7 @@ def test_the_front_is_named_and_drawn(spenders: list[Path]) -> None:
         assert mark.y == pytest.approx(276 - 262 * (value - lowest) / (highest - lowest), abs=0.06)
         assert 14 <= mark.high <= mark.y <= mark.low <= 276
     assert [path.count("H") for path in drawn.paths] == [2]
-    page = Page(written(board, "html"))
-    assert page.tags.count("svg") == 1 and page.tags.count("circle") == 3
+    assert [written(board, "html").count(f"<{tag}") for tag in ("svg", "circle")] == [1, 3]
 
 
 def test_each_mode_has_a_front_of_its_own(tmp_path: Path) -> None:
@@ -417,15 +374,9 @@ def test_tokens_are_over_the_steps_that_have_counts(tmp_path: Path) -> None:
     assert any("tokens are means over the steps with known tokens" in note for note in board.notes)
 
 
-@every_row(
-    ("low", "high", "found"),
-    [
-        *[(0, 4000, [0, 1000, 2000, 3000, 4000]), (0, 0.0123, [0, 0.005, 0.01, 0.015]), (61.3, 74.9, [60, 65, 70, 75])],
-        *[(50, 50, [50, 60]), (0, 0, [0, 0.2])],
-    ],
-)
-def test_ticks_are_round_and_enclose_the_values(low: float, high: float, found: list[float]) -> None:
-    assert ticks(low, high) == pytest.approx(found)
+def test_ticks_are_round_and_enclose_the_values() -> None:
+    found = {(0, 0.0123): [0, 0.005, 0.01, 0.015], (61.3, 74.9): [60, 65, 70, 75], (50, 50): [50, 60], (0, 0): [0, 0.2]}
+    assert {ends: ticks(*ends) for ends in found} == {ends: pytest.approx(values) for ends, values in found.items()}
 
 
 def test_intervals_are_left_out_on_request_of_what_people_read(tmp_path: Path) -> None:

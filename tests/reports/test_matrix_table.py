@@ -73,16 +73,6 @@ def test_what_a_protocol_drops_stays_visible(tmp_path: Path) -> None:
     assert cells(nothing, "exact match")[0].startswith("0.00% of 2") and cells(nothing, "IN_UNIFIED exact match") == ["-"]
 
 
-def test_a_narrow_terminal_gets_several_tables_each_with_its_own_rows(tmp_path: Path) -> None:
-    answers = answers_of(tmp_path, [TARGET, MISS])
-    narrow = printed(answers, width=52)
-    assert max(map(len, narrow.splitlines())) <= 52
-    tables = narrow.split("planned steps")[:-1]
-    assert len(tables) > 1 and [table for table in tables if "guievalkit" in table and "IN_UNIFIED" in table]
-    assert all("IN_UNIFIED" not in table for table in tables[:-1] if "guievalkit" not in table)
-    assert printed(answers, width=200).count("planned steps") == 1
-
-
 def test_lines_say_which_steps_what_agrees_and_what_is_missing(tmp_path: Path) -> None:
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS], missing=1)
     placed = on_own_sets(answers)

@@ -306,7 +306,5 @@ def test_mistakes_are_sentences() -> None:
         bars({})
     with pytest.raises(UsageError, match="no cell holds 10 steps"):
         horizon({"a": [cell("0", 0.5, 9)]}, "step")
-    with pytest.raises(UsageError, match="not by 'app'"):
-        horizon({"a": [cell("0", 0.5)]}, "app")
     with pytest.raises(UsageError, match="too few for a curve of degree 2"):
         reliability([Panel("x", ["a", "b", "c"], [1, 2, 3], [1, 2, 4])], ["y"], degree=2)

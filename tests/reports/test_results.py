@@ -12,7 +12,7 @@ from guieval.history.modes import MODES
 from guieval.online.find import environments
 from guieval.registry import list_benchmarks, list_models
 from guieval.reports.leaderboards.published_results import ResultTable, get_results, joined, list_results
-from guieval.studies.training_curves import half_width
+from guieval.studies.training_curves import mean_over_seeds
 from tests.rows import every_row
 
 TABLE = """
@@ -109,8 +109,8 @@ def test_guievalkit_computes_some_of_its_numbers_from_others() -> None:
     assert [ratio for _, ratio in kinds] == [round(100 * count / 108, 1) for count, _ in kinds]
     for row in get_results("guievalkit-table-19").rows:
         *seeds, mean, low, high = whole(row.values)
-        half = half_width(seeds)
-        assert (mean, low, high) == pytest.approx((sum(seeds) / 8, sum(seeds) / 8 - half, sum(seeds) / 8 + half), abs=1.1e-4)
+        found_mean = mean_over_seeds(seeds)
+        assert (mean, low, high) == pytest.approx((found_mean.value, found_mean.low, found_mean.high), abs=1.1e-4)
     found = [whole(row.values) for row in get_results("guievalkit-table-21").rows]
     assert [sum(column) for column in zip(*found[:2], strict=True)] == found[2] and all(a + b == c for a, b, c in found)
     rates = [(273 + 309) / 648, 273 / 324, 309 / 324]

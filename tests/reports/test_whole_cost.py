@@ -69,7 +69,7 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tokens]:
     outcome = scripted_runner(run, episodes, Wasteful(), settings=patches).execute(resume=False)
     records = list(RunFolder(run).steps)
     assert sum(record.patch is not None for record in records) == 2 and not all(record.finished for record in records)
-    return run, outcome.tokens
+    return run, outcome.progress.tokens
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def online(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tokens]:
     folder = tmp_path_factory.mktemp("online")
     agent = write_agent(folder)
     agent.write_text(WASTEFUL_AGENT)
-    return folder / "run", opened_run(RunConfig(**settings(agent)), folder / "run").execute(resume=False).tokens
+    return folder / "run", opened_run(RunConfig(**settings(agent)), folder / "run").execute(resume=False).progress.tokens
 
 
 def sums(pairs: Iterator[tuple[int, int]]) -> tuple[int, int]:

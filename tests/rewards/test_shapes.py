@@ -199,9 +199,9 @@ def test_agentnet_fades_with_the_distance_and_unsupported_actions_count_where_ac
         ({"name": "ui-s1", "type_weight": "much"}, "weight 'type_weight' of reward 'ui-s1' must be a number, got 'much'"),
         ({"name": "ui-s1", "evaluator": 1.0}, "has no weight 'evaluator'"),
         ({"name": "hypertrack-gaussian", "alpha": 0.0}, "alpha is 0.0"),
-        ({"name": "agentnet", "similarity": 0.0}, "similarity is 0.0; expected a share above 0"),
-        ({"name": "agentnet", "decay": -1.0}, "decay is -1.0; expected a number from 0"),
-        ({"name": "ui-r1-iou", "threshold": 1.0}, "threshold is 1.0; expected a share from 0 to below 1"),
+        ({"name": "agentnet", "similarity": 0.0}, "similarity is 0.0: expected more than 0"),
+        ({"name": "agentnet", "decay": -1.0}, "decay is -1.0: expected 0 or more"),
+        ({"name": "ui-r1-iou", "threshold": 1.0}, "threshold is 1.0: expected less than 1"),
     ],
 )
 def test_mistakes_are_reported_with_the_nearest_name(arguments: dict[str, Any], message: str) -> None:

@@ -102,7 +102,7 @@ def test_the_plan_is_stored_and_figures_name_their_steps(tmp_path: Path, chosen:
     assert first == ["scripted", "", "a", 2, [1, 3], None, None, [types[1], types[3]]]
     assert second == ["scripted", "", "b", 4, None, None, None, types]
     read = {key: list(steps) for key, steps in RunFolder(tmp_path / "run").plan.items()}
-    assert read == {key: list(steps) for key, steps in outcome.plan.items()}
+    assert read == {key: list(steps) for key, steps in outcome.run.plan.items()}
     manifest = RunFolder(tmp_path / "run").manifest.to_json()
     assert manifest["selection"]["text"] == "all 2 episodes, as listed in chosen.txt"
     assert manifest["benchmark"]["steps"] == 6

@@ -11,9 +11,8 @@ import pytest
 
 from guieval.actions import Wait
 from guieval.journal import METRICS, RunFolder
-from guieval.journal.caveats import model_label
+from guieval.journal.caveats import model_label, same_checkpoint, unconfirmed_models
 from guieval.journal.run_files import RecordedConfig, RecordedModel
-from guieval.journal.served_model import same_checkpoint, unconfirmed_models
 from guieval.journal.setup import EngineFacts, Setup
 from guieval.playground.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
@@ -66,10 +65,16 @@ def test_another_model_is_announced_and_marks_every_table(tmp_path: Path, guieva
 
 
 def test_the_user_confirms_it_at_once_or_later(tmp_path: Path, guieval: CommandLine) -> None:
+    with server("evil\x1b[2J\u202ename") as running:  # its escapes do not reach the terminal
+        done = guieval(*command(tmp_path, running, out="evil"))
+    assert "evil [2J name" in done.err and not {"\x1b", "\u202e"} & set(done.err + done.out)
     with server(OTHER) as running:
         first = guieval(*command(tmp_path, running, "--served-model", OTHER, out="named"))
         guieval(*command(tmp_path, running))
         assert MARK in guieval("score", tmp_path / "run").out
+        replay = ("run", "--model", MODEL, "--bench", "demo", "--data", tmp_path / "demo", *SMALL, "--replay", tmp_path / "run")
+        replayed = guieval(*replay, "--out", tmp_path / "replayed")
+        assert replayed.code == 0 and MARK in unwrapped(replayed.out), "a replay is marked as the run that it replays"
         again = guieval("run", "--resume", tmp_path / "run", "--served-model", OTHER)
     assert "does not match" not in first.err + first.out and MARK not in first.out
     (entry,) = RunFolder(tmp_path / "named").manifest.to_json()["setups"]
@@ -96,28 +101,12 @@ def test_a_resume_with_another_server_is_refused_or_marked(tmp_path: Path, guiev
     assert [entry["model"] for entry in RunFolder(run).manifest.to_json()["setups"]] == [MODEL, OTHER]
 
 
-def test_a_replay_is_marked_as_the_run_it_replays(tmp_path: Path, guieval: CommandLine) -> None:
-    with server(OTHER) as running:
-        guieval(*command(tmp_path, running))
-    replayed = guieval(
-        *("run", "--model", MODEL, "--bench", "demo", "--data", tmp_path / "demo", *SMALL),
-        *("--replay", tmp_path / "run", "--out", tmp_path / "replayed"),
-    )
-    assert replayed.code == 0 and MARK in unwrapped(replayed.out)
-
-
 @every_row("name", ["UI-TARS-7B", "bytedance-research/UI-TARS-7B-SFT", "/models/ui-tars-7b-sft/", "UI-TARS-7B-SFT"])
 def test_the_checkpoint_under_its_own_names_is_not_marked(tmp_path: Path, guieval: CommandLine, name: str) -> None:
     with server(name) as running:
         done = guieval(*command(tmp_path, running))
     assert done.code == 0 and "does not match" not in done.err and "(served:" not in done.out
     assert [entry["model"] for entry in RunFolder(tmp_path / "run").manifest.to_json()["setups"]] == [name]
-
-
-def test_escapes_in_a_served_name_do_not_reach_the_terminal(tmp_path: Path, guieval: CommandLine) -> None:
-    with server("evil\x1b[2J\u202ename") as running:
-        done = guieval(*command(tmp_path, running))
-    assert "evil [2J name" in done.err and not {"\x1b", "\u202e"} & set(done.err + done.out)
 
 
 def test_what_makes_two_names_one_checkpoint(tmp_path: Path) -> None:

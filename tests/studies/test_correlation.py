@@ -80,16 +80,6 @@ def test_the_exact_p_value_counts_orders() -> None:
     assert correlate([1, 2, 3, 4], [1, 2, 4, 3]).rank.p_value == pytest.approx(8 / 24)
 
 
-def test_many_points_use_students_t() -> None:
-    from scipy.stats import spearmanr
-
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=30)
-    y = x + rng.normal(size=30)
-    found, result = correlate(x.tolist(), y.tolist()).rank, spearmanr(x, y)
-    assert (found.rho, found.p_value) == pytest.approx((result.statistic, result.pvalue)) and found.method == "t"
-
-
 @every_row(
     ("x", "y", "message"),
     [

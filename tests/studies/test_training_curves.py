@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from guieval.errors import UsageError
-from guieval.studies.training_curves import half_width, training_curves
+from guieval.studies.training_curves import mean_over_seeds, training_curves
 from tests.command_line import CommandLine
 
 
@@ -36,7 +36,7 @@ def test_seeds_are_one_curve_with_students_interval(tmp_path: Path) -> None:
     assert (first.mean.value, first.mean.low, first.mean.high) == (1.0, 1.0, 1.0)
     assert (second.step, second.mean.value, second.mean.n) == (2, 2.0, 3) and second.mean.high is not None
     assert second.mean.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3))  # t with 2 degrees of freedom, deviation 1
-    assert alone.curves["reward"][0].mean.interval is None and math.isnan(half_width([1.0]))
+    assert alone.curves["reward"][0].mean.interval is None and mean_over_seeds([]).value is None
 
 
 def test_figures_are_found_by_their_names_in_the_log(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from accelerate.commands.launch import launch_command_parser
 from guieval.actions import Click, Point, Wait
 from guieval.rewards import open_scorer
 from guieval.rewards.adapters.rows import task_of
+from perf.reproduce import page
 from tests.conftest import REPOSITORY
 from tests.model_adapters.steps import step
 from tests.perf.test_reproduce import commands
@@ -103,7 +104,7 @@ def test_the_notebook_runs() -> None:
 
 
 def test_accelerate_takes_its_part_of_every_command() -> None:
-    launched = [shlex.split(command)[2:] for command in commands() if command.startswith("accelerate")]
+    launched = [shlex.split(command)[2:] for command in commands(page()) if command.startswith("accelerate")]
     assert len(launched) > 50
     for words in launched:
         given = launch_command_parser().parse_args(words)

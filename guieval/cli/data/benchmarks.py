@@ -35,16 +35,11 @@ def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchm
         names = (name if kind.tried else f"{name} (untested)" for name, kind in environments().items())
         say(f"Environments, for --mode online: {', '.join(names)}.")
         return
-    if name in environments() and name not in list_benchmarks():
-        for line in environment_details(environments()[name]):
-            say(line)
-        return
-    for line in benchmark_details(benchmark_class(name)):
+    known = environments()
+    lines = [] if name in known and name not in list_benchmarks() else [*benchmark_details(benchmark_class(name)), ""]
+    lines = [*lines, *environment_details(known[name])] if name in known else lines[:-1]
+    for line in lines:
         say(line)
-    if name in environments():
-        say("")
-        for line in environment_details(environments()[name]):
-            say(line)
 
 
 def _row(kind: type[ABCBenchmark]) -> tuple[str, ...]:

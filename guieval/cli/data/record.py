@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from guieval.cli.options import loader_options
-from guieval.cli.settings import path_option
+from guieval.cli.settings import RUN, Given, path_option
 from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
 from guieval.errors import GuievalError, UsageError
@@ -25,15 +25,16 @@ from guieval.running.api import run
 EXPERT = "expert"
 
 
+@RUN.options(
+    *("bench", "base_urls", "adapter", "engine", "seed"),
+    bench="Environment whose expert acts, instead of runs, e.g. miniwob.",
+    seed="First seed of the tasks (default: 0).",
+)
 def record(
+    settings: Given,
     out: Annotated[Path, path_option("Folder to write.")],
     runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Online runs, or folders of runs.")] = None,
-    bench: Annotated[str | None, typer.Option(help="Environment whose expert acts, instead of runs, e.g. miniwob.")] = None,
     agent: Annotated[str, typer.Option(help="Agent that acts in --bench: a model, or expert, the environment's own.")] = EXPERT,
-    base_url: Annotated[list[str] | None, typer.Option(help="Server of the model; may be repeated.")] = None,
-    adapter: Annotated[str | None, typer.Option(help="Family or Python file of the model, as in `guieval run`.")] = None,
-    engine: Annotated[str | None, typer.Option(help="Engine of the model, as in `guieval run`.")] = None,
-    seed: Annotated[int, typer.Option(help="First seed of the tasks.")] = 0,
     seeds: Annotated[int, typer.Option(help="Seeds per task, from --seed on.")] = 1,
     task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
     every: Annotated[bool, typer.Option("--every", help="Every repetition of one run, with the model's responses.")] = False,
@@ -43,11 +44,12 @@ def record(
 
     `--bench episodes` reads it. A model's run stays next to it, in OUT-run; the same command continues one that was stopped.
     """
+    bench, seed = settings.pop("bench", None), settings.get("seed", 0)
     if (bench is None) == (not runs):
         raise UsageError("name online runs, or an environment with --bench")
     if seeds < 1:
         raise UsageError(f"--seeds is {seeds}; expected at least 1")
-    if agent == EXPERT and (base_url or adapter or engine):
+    if agent == EXPERT and settings.keys() & {"base_urls", "adapter", "engine"}:
         raise UsageError("--base-url, --adapter and --engine belong to a model: add --agent MODEL")
     if every:
         if bench is not None:
@@ -59,11 +61,7 @@ def record(
             raise UsageError(
                 "--task chooses tasks of the expert; for a model: `guieval run --episodes FILE`, then `guieval data record RUN`"
             )
-        settings = {
-            **{"model": agent, "adapter": adapter, "engine": engine, "base_urls": tuple(base_url or ())},
-            **{"seed": seed, "samples": seeds},
-        }
-        _successes([_acted(bench, out, settings, override or ())], out)
+        _successes([_acted(bench, out, {**settings, "model": agent, "samples": seeds}, override or ())], out)
     elif bench is not None:
         _demonstrations(bench, out, range(seed, seed + seeds), task, override or ())
     else:
@@ -76,12 +74,11 @@ def _acted(bench: str, out: Path, settings: Mapping[str, Any], overrides: Sequen
     if out.exists():
         raise UsageError(f"{str(out)!r} exists; name a new folder")
     directory = out.with_name(f"{out.name}-run")
-    given = {name: value for name, value in settings.items() if value}
     if directory.exists():
-        again = {name: given[name] for name in ("base_urls", "adapter") if name in given}  # a folder's own are not trusted
+        again = {name: settings[name] for name in ("base_urls", "adapter") if name in settings}  # a folder's own: not trusted
         done = run(resume=directory, **again)
     else:
-        done = run(mode="online", bench=bench, bench_options=loader_options(overrides), out=directory, **given)
+        done = run(mode="online", bench=bench, bench_options=loader_options(overrides), out=directory, **settings)
     if not done.complete:
         raise GuievalError(f"the run {str(directory)!r} is not complete; give the same command again to continue it")
     return directory

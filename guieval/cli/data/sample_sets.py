@@ -10,7 +10,7 @@ from guieval.cli import options
 from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.sample_sets import SampleSet, get_sample_set, list_sample_sets
-from guieval.data.selection import Choice, edition_of, select, type_differences
+from guieval.data.selection import Choice, labels_of_set, select
 from guieval.errors import UsageError
 from guieval.registry import benchmark_class
 from guieval.reports.tables.table import Table, columns
@@ -46,8 +46,7 @@ def sample_sets(
         return
     benchmark = options.open_benchmark(bench, data, override)
     selection = select(benchmark, Choice(sample_set=name))
-    differences = type_differences(benchmark, selection, sample_set)
-    edition = edition_of(benchmark, selection, sample_set)
+    edition, differences = labels_of_set(benchmark, selection, sample_set)
     steps = sum(map(len, selection.plan.values()))
     if json:
         print_json(

@@ -57,7 +57,7 @@ def audit_engine(
     known = None if against is None else read_fingerprint(against)
     config = with_key_variable(merge(None, override or [], {**settings, "model": model, "bench": SCREENS}))
     checkpoint = model_config(config.model.name, config.model.adapter, config.model.scaffold)
-    options = {**checkpoint.options, **config.model.options}
+    options = {**checkpoint.options, **config.model.own_options}
     loaded = build_model(checkpoint.model_copy(update={"options": options}), thinking=config.model.thinking)
     benchmark = load_benchmark(SCREENS, config.data.folder, **config.data.bench_options)
     if config.server.engine == "vllm":

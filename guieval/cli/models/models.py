@@ -17,6 +17,7 @@ from guieval.errors import known_name
 from guieval.history import reference_history
 from guieval.models import ABCModel, KnownModel, ModelConfig
 from guieval.models.families import OLD, TASKS
+from guieval.models.unlisted import resolution
 from guieval.models.written_prompts import example_episode, shown
 from guieval.registry import find_models, load_model, model_configs
 from guieval.reports.tables.table import Column, Table, columns
@@ -26,7 +27,10 @@ WIDER = "A wider terminal shows all."
 
 def models(
     name: Annotated[
-        str | None, typer.Argument(help="Show this checkpoint in full, or list those whose name, family or id has this in it.")
+        str | None,
+        typer.Argument(
+            help="Show this checkpoint (also ORG/NAME or a folder) in full, or list those whose name, family or id has this."
+        ),
     ] = None,
     task: Annotated[str | None, typer.Option(help=f"List those for this task: {', '.join(TASKS)}.")] = None,
     size: Annotated[str | None, typer.Option(help="List those of this size, e.g. 7b.")] = None,
@@ -34,7 +38,10 @@ def models(
     json: JSON = False,
 ) -> None:
     """List checkpoints, newest families first, or show one in full: its settings, how to serve it, a prompt and a response."""
-    if name in model_configs() and task is size is None and not (every or json):
+    listed = model_configs()
+    ids = "\n".join(each.hf_id or "" for each in listed.values()).lower()
+    other = name is not None and "/" in name and name.lower() not in ids  # an unlisted one's id or folder
+    if name is not None and (name in listed or other) and task is size is None and not (every or json):
         for line in _details(load_model(name)):
             (echo if line.startswith("serve:") else say)(line)  # a command to copy stays whole
         return
@@ -71,7 +78,8 @@ def _details(model: ABCModel) -> Iterator[str]:
     import yaml
 
     config, known = model.config, model.family
-    values = config.model_dump(mode="json", exclude_none=True) | {"scaffold": config.scaffold.to_json()}
+    values = config.model_dump(mode="json", exclude_none=True, exclude={"resolved"}) | {"scaffold": config.scaffold.to_json()}
+    yield from resolution(config)
     text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=128)
     yield text.rstrip()
     yield ""

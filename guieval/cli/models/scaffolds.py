@@ -75,7 +75,7 @@ def _compare(one: Scaffold, other: Scaffold, json_output: bool) -> None:
         say(f"{one.name} and {other.name} set the same ({one.sha256})")
         return
     heads = columns("setting", f"{one.name} ({one.sha256})", f"{other.name} ({other.sha256})")
-    show(Table("", heads, tuple((name, *map(_word, pair)) for name, *pair in rows)))
+    show(Table("", heads, tuple((name, *(NOT_SET if each is None else str(each) for each in pair)) for name, *pair in rows)))
     say(f"{NOT_SET}: not set, so left to the server or the environment. What a family sets by itself is shown as its value.")
 
 
@@ -88,7 +88,3 @@ def _defaults(scaffold: Scaffold) -> dict[str, Any]:
     options = {**config.options, **scaffold.family_options}
     model = build_model(config.model_copy(update={"scaffold": scaffold, "options": options}))
     return named_as_in_scaffolds(model.resolved_options)
-
-
-def _word(value: Any) -> str:
-    return NOT_SET if value is None else str(value)

@@ -41,20 +41,9 @@ def compare(
     json: JSON = False,
 ) -> None:
     """Compare runs with the first on the same steps: every metric with difference, interval and p, and what flipped."""
+    given = {name: value for name, value in locals().items() if name not in ("first", "others", "json")}
     chosen = "json" if json else format_named(format, out, FORMATS, "text")
-    compared = compare_pairs(
-        first,
-        *(others or ()),
-        protocol=protocol,
-        format=chosen,
-        metrics=metrics,
-        out=out,
-        label=label,
-        caption=caption,
-        anyway=anyway,
-        flips=flips,
-        metrics_from=metrics_from,
-    )
+    compared = compare_pairs(first, *(others or ()), **given | {"format": chosen})
     shown = partial(written, compared, chosen, label=label, caption=caption)
     present(chosen, out, shown, None if label or caption else partial(_show, compared))
     for found in compared:

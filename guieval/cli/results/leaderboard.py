@@ -53,27 +53,13 @@ def leaderboard(
     json: JSON = False,
 ) -> None:
     """Compare runs in tables: metrics with intervals and ranks, tokens per step, cost, and Pareto fronts."""
+    given = {name: value for name, value in locals().items() if name not in ("runs", "list_references", "json")}
     if list_references:
         _list_references()
         return
 
     chosen = "json" if json else format_named(format, out, FORMATS, "text" if sys.stdout.isatty() else "md")
-    board = board_of(
-        runs or (),
-        protocol=protocol,
-        format=chosen,
-        metrics=metrics,
-        metrics_from=metrics_from,
-        sort=sort,
-        out=out,
-        reference=reference,
-        prices=prices,
-        no_intervals=no_intervals,
-        label=label,
-        caption=caption,
-        anyway=anyway,
-        by=by,
-    )
+    board = board_of(runs or (), **given | {"format": chosen})
     tables = board_tables(without_intervals(board) if no_intervals else board, brief=True)
     text = partial(written, board, chosen, intervals=not no_intervals, label=label, caption=caption)
     present(chosen, out, text, None if label or caption else partial(show, *tables))

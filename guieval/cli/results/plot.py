@@ -90,32 +90,11 @@ def plot(
     json: JSON = False,
 ) -> None:
     """Draw a picture for a paper: runs by action type, horizon, protocol or tries, trainings, or a table's correlations."""
+    given = locals() | {"runs": runs or (), "width": options.check_width(width)}
     known_name("kind of picture", kind, KINDS)
-    wide = options.check_width(width)
     if out is None:
         raise UsageError("--out names the picture to write, e.g. --out figure.pdf")
-    drawn = draw(
-        kind,
-        runs or (),
-        out=out,
-        width=wide,
-        protocol=protocol,
-        label=label,
-        by=by,
-        metric=metric,
-        table=table,
-        x=x,
-        y=y,
-        degree=degree,
-        cost=cost,
-        prices=prices,
-        sample_set=sample_set,
-        subset=subset,
-        task=task,
-        pool=pool,
-        kappa=kappa,
-        gap=gap,
-    )
+    drawn = draw(**{name: value for name, value in given.items() if name != "json"})
     say(f"shows:    {drawn.shows}")
     echo(f"picture:  {out}")
     if json:

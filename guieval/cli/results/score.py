@@ -14,7 +14,6 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.online import task_heading
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
@@ -40,7 +39,8 @@ from guieval.reports.score_tables import breakdown_cells, breakdown_table, sampl
 from guieval.reports.tables.records import apart, check_ending
 from guieval.running.resume.trust import resume_of
 from guieval.scoring.answered import Scorable
-from guieval.scoring.matrix import ALL, JudgedAnswers, disagreements, judge_answers, on_own_sets
+from guieval.scoring.matrix import ALL, JudgedAnswers, judge_answers, on_own_sets
+from guieval.scoring.matrix import disagreements as disagreements_of
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import scored, summary_of_run
 
@@ -102,7 +102,9 @@ def _print(
         answered = open_answers()
         file = None if disagreements is None else apart(disagreements, place, list(opened))
         judged = judge_answers(answered, names or None)
-        incomplete, values = answered.mode.of_kind(_PRINT)(judged, place, choice, by, file, several=_several(names), json=json)
+        print_steps = _print_matrix if _several(names) else _print_one
+        kinds: Mapping[Kind, Callable[..., _ShownScore]] = {"steps": print_steps, "tasks": _print_tasks}
+        incomplete, values = answered.mode.of_kind(kinds)(judged, place, choice, by, file, json=json)
         plain.append({"directory": place, **values})
         if incomplete:
             unfinished |= _print_unfinished(place, err=json)
@@ -120,31 +122,25 @@ class _ShownScore(NamedTuple):
 
 
 def _print_tasks(
-    answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, several: bool, json: bool
+    answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, json: bool
 ) -> _ShownScore:
     if file is not None:
         raise UsageError("an online run is scored by its environment: leave out --disagreements")
     summary, columns = scored(answers, choice).summary, answers.columns(choice)
     if not json:
         tables = [breakdown_table(columns, summary.protocol, name) for name in by]
-        show(*online_tables([Run(task_heading(RunFolder(place)), summary)]), *tables)
+        run = RunFolder(place)
+        title = "" if run.manifest.selection is None else run.manifest.selection.title
+        heading = "\n".join(filter(None, (run.label, f"{run.manifest.config.data.bench} online", title)))
+        show(*online_tables([Run(heading, summary)]), *tables)
         return _ShownScore(summary.state != "finished", {})
     cells = {name: breakdown_cells(columns, summary.protocol, name) for name in by}
     return _ShownScore(summary.state != "finished", {**report_json(summary), **({"breakdowns": cells} if cells else {})})
 
 
-def _print_steps(
-    answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, several: bool, json: bool
+def _print_one(
+    answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, json: bool
 ) -> _ShownScore:
-    if several:
-        return _print_matrix(answers, choice, by, file, json=json)
-    return _print_one(answers, choice, by, json=json)
-
-
-_PRINT: Mapping[Kind, Callable[..., _ShownScore]] = {"steps": _print_steps, "tasks": _print_tasks}
-
-
-def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _ShownScore:
     metrics, columns = scored(answers, choice), answers.columns(choice)
     run = Run(metrics.label, metrics.summary)
     breakdowns = [breakdown_table(columns, metrics.protocol, name) for name in by]
@@ -175,7 +171,7 @@ def _print_about(answers: JudgedAnswers, columns: RunColumns) -> None:
 
 
 def _print_matrix(
-    answers: JudgedAnswers, choice: Choice, by: list[str], disagreements: Path | None, *, json: bool
+    answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], disagreements: Path | None, *, json: bool
 ) -> _ShownScore:
     if disagreements is not None:
         check_ending(disagreements)
@@ -192,14 +188,9 @@ def _print_matrix(
             say(line)
         _print_about(answers, common)
     if disagreements is not None:
-        _write_disagreements(disagreements, answers, choice, err=json)
+        count = write_disagreements(disagreements, disagreements_of(common, answers), answers.protocols)
+        say(f"disagreements: {counted(count, 'step')} in {disagreements}", err=json)
     return _ShownScore(bool(unmeasured_lines(placed)), values)
-
-
-def _write_disagreements(file: Path, answers: JudgedAnswers, choice: Choice, *, err: bool) -> None:
-    found = disagreements(answers.columns(choice), answers)
-    count = write_disagreements(file, found, answers.protocols)
-    say(f"disagreements: {counted(count, 'step')} in {file}", err=err)
 
 
 def _print_unfinished(directory: Path, *, err: bool) -> bool:

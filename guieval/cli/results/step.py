@@ -13,6 +13,7 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say
 from guieval.errors import UsageError
 from guieval.journal.run_folders import open_folder
+from guieval.models.composition import in_words
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, open_run
 from guieval.reports.opened.run import as_text
 from guieval.reports.tables.records import writable
@@ -131,7 +132,7 @@ def _print(values: Mapping[str, Any]) -> None:
     for title in ("Prompt", "Reasoning", "Response"):
         if text := values.get(title.lower()):
             echo(f"\n{title}")
-            for line in text.splitlines():
+            for line in in_words(text).splitlines():
                 say(f"  {line}", indent=4)
     echo()
     if values.get("prompt_note"):

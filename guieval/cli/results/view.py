@@ -27,14 +27,7 @@ def view(
     Serves on this machine alone, until Ctrl-C; on another machine, the printed ssh line makes it reachable. Only notes are
     written, to notes.jsonl in the run's folder.
     """
+    given = locals() | {"runs": runs or DEFAULT}
     from guieval.reports.server.view import view as show
 
-    show(
-        runs or DEFAULT,
-        port=port,
-        data=data,
-        adapter=adapter,
-        metrics_from=metrics_from,
-        no_browser=no_browser,
-        announce=echo,
-    )
+    show(**given, announce=echo)

@@ -13,7 +13,6 @@ from typing import Any
 
 import typer
 
-from guieval.cli.running.online import show_all
 from guieval.cli.tables import echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.overlays import describe_overlay
@@ -22,15 +21,17 @@ from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import GuievalError, TrainingStopped, harmless
 from guieval.history.modes import get_mode
 from guieval.journal import RunFolder, is_run
+from guieval.journal.caveats import describe_served
 from guieval.journal.repeats import FOLDER
 from guieval.journal.run_files import setup_line
-from guieval.journal.served_model import describe_served
-from guieval.reports.console import Run, report_json
+from guieval.models.unlisted import resolution
+from guieval.reports.console import Run, online_tables, report_json, report_tables, warning_lines
 from guieval.running.api import common_folder
 from guieval.running.costs import Tokens, bill, describe
 from guieval.running.engine_choice import asks_a_model, never_asked
-from guieval.running.execute import Result, execute, repeated, resolve_jobs
+from guieval.running.execute import Job, Result, execute, repeated, resolve_jobs
 from guieval.running.forecast import forecast
+from guieval.running.kinds import KINDS
 from guieval.running.progress.dashboard import PLAIN_SECONDS, Dashboard
 from guieval.running.progress.display import Cost, Display, RunDisplay, Waited
 from guieval.running.resume.trust import resume_command
@@ -122,6 +123,7 @@ def perform(
     try:
         for group in [configs] if stages is None else stages:
             jobs = resolve_jobs(group, root=root, accept_changes=accept)
+            _print_resolution(jobs)
             directories += [job.directory for job in jobs]
             left = left[len(group) :]
             for result in execute(jobs, fresh=fresh, display=Terminal(quiet=quiet), first=first):
@@ -159,13 +161,22 @@ def perform(
 def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
     """Print what runs would send, from their beginning; nothing is sent or written."""
     configs = [(never_asked(config), directory) for config, directory in configs]
-    for job in resolve_jobs(configs, root=common_folder([directory for _, directory in configs])):
+    jobs = resolve_jobs(configs, root=common_folder([directory for _, directory in configs]))
+    _print_resolution(jobs)
+    for job in jobs:
         if not asks_a_model(job.run.config, job.run.model.config):
             say(f"requests: none: {job.run.config.model.name} answers in this process or from an earlier run")
             continue
         for label, text in forecast(job.run).lines():
             say(f"{label + ':':<10}{text}")
     say("nothing was sent, and nothing was written")
+
+
+def _print_resolution(jobs: list[Job]) -> None:
+    """Print on standard error what was chosen for each unlisted checkpoint, and why."""
+    for lines in dict.fromkeys(tuple(resolution(job.run.model.config)) for job in jobs):
+        for line in lines:
+            say(line, err=True, indent=10)
 
 
 def print_results(results: list[Result], *, json: bool) -> None:
@@ -176,7 +187,10 @@ def print_results(results: list[Result], *, json: bool) -> None:
         plain = [{**_plain(own), **report_json(run.summary)} for own, (_, run) in zip(groups, shown, strict=True)]
         print_json({"runs": plain})
     else:
-        show_all(shown, show)
+        steps, tasks = ([run for mode, run in shown if mode.is_over(kind)] for kind in KINDS)
+        show(*(report_tables(steps) if steps else ()), *(online_tables(tasks) if tasks else ()))
+        for line in warning_lines(steps):
+            say(f"Warning: {line}")
     print_notes(results)
 
 
@@ -185,9 +199,10 @@ def _run(own: Sequence[Result]) -> Run[Any]:
     config, outcome, summary = own[0][:3]
     if len(own) > 1:
         summary = summary_of_runs([result.directory for result in own])
-    lines = [f"{config.data.bench} {summary.mode}", outcome.selection.title, outcome.protocol * own[0].kind.judged_again]
+    run, protocol = outcome.run, outcome.run.protocol.name * own[0].kind.judged_again
+    lines = [f"{config.data.bench} {summary.mode}", run.selection.title, protocol]
     lines += [f"{len(own)} repeats"] * (len(own) > 1)
-    marks = [outcome.foreign] * bool(outcome.foreign) + ["with overlay"] * (outcome.overlay is not None)
+    marks = [run.foreign] * bool(run.foreign) + ["with overlay"] * (run.overlay is not None)
     return Run("\n".join(filter(None, (RunFolder(outcome.directory).label, *lines, *marks))), summary)
 
 
@@ -196,18 +211,18 @@ def _plain(own: Sequence[Result]) -> dict[str, Any]:
     config, outcome = result.config, result.outcome
     failures: Counter[str] = Counter()
     for each in own:
-        failures.update({stage: found.count for stage, found in each.outcome.failures.items()})
+        failures.update({stage: found.count for stage, found in each.outcome.progress.by_stage.items()})
     return {
         "directory": outcome.directory.parent if several else outcome.directory,
         **({"repeats": [each.directory for each in own]} if several else {}),
         "model": config.model.name,
         "benchmark": config.data.bench,
         "mode": result.summary.mode,
-        "protocol": outcome.protocol,
-        "selection": outcome.selection.text,
+        "protocol": outcome.run.protocol.name,
+        "selection": outcome.run.selection.text,
         "interrupted": any(each.outcome.interrupted for each in own),
-        "failures": failures if several else outcome.failures,
-        "warnings": list(dict.fromkeys(warning for each in own for warning in each.outcome.warnings)),
+        "failures": failures if several else outcome.progress.by_stage,
+        "warnings": list(dict.fromkeys(warning for each in own for warning in each.outcome.progress.warnings)),
     }
 
 
@@ -229,18 +244,20 @@ def print_notes(results: list[Result], *, rounds: bool = False) -> None:
         of_setup[text].append((own[0].directory.parent if rounds else own[0].directory).name if several else own[0].mode)
     for text, names in of_setup.items():
         say(f"set-up:   {', '.join(names) + ': ' if len(of_setup) > 1 else ''}{text}")
-    for text in dict.fromkeys(result.outcome.selection.text for result in results):
+    for text in dict.fromkeys(result.outcome.run.selection.text for result in results):
         say(f"data:     {text}")
     for text in dict.fromkeys(filter(None, (manifest.benchmark.edition_line for manifest in manifests))):
         say(f"labels:   {text}")
     for text in dict.fromkeys(each.scaffold_line for each in manifests):
         say(f"scaffold: {text}")
-    overlays = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
+    for text in dict.fromkeys(filter(None, (each.frame_audit for each in manifests))):
+        say(f"frame:    {text}")
+    overlays = [result.outcome.run.overlay for result in results if result.outcome.run.overlay is not None]
     for text in dict.fromkeys(describe_overlay(overlay.file, overlay.sha256, overlay.steps) for overlay in overlays):
         say(f"overlay:  {text}")
     for text in dict.fromkeys(filter(None, (result.config.history.fixed_thoughts for result in results))):
         say(f"thoughts: those of the run {text}")
-    damaged = [error for result in results[:1] for error in result.outcome.selection.damaged]
+    damaged = [error for result in results[:1] for error in result.outcome.run.selection.damaged]
     if damaged:
         say(f"damaged:  {len(damaged):,} left out, first: {damaged[0]}")
     for own in groups:
@@ -283,7 +300,7 @@ def _print_problems(results: list[Result]) -> None:
     failed: dict[str, tuple[int, str, list[str]]] = {}
     for result, mode in zip(results, modes, strict=True):
         run = mode if len(set(modes)) == len(modes) else _place(result.directory)
-        for stage, failures in result.outcome.failures.items():
+        for stage, failures in result.outcome.progress.by_stage.items():
             count, example, runs = failed.setdefault(stage, (0, failures.example, []))
             failed[stage] = (count + failures.count, example, [*runs, run])
         for problem in _problems(result):
@@ -302,7 +319,7 @@ def _place(directory: Path) -> str:
 
 def _problems(result: Result) -> Iterator[str]:
     outcome = result.outcome
-    yield from (f"warning: {warning}" for warning in outcome.warnings)
+    yield from (f"warning: {warning}" for warning in outcome.progress.warnings)
     if result.unread:
         records = RunFolder(outcome.directory).records
         texts = any(getattr(sample, "raw_response", None) for record in records for sample in record.samples)
@@ -313,8 +330,8 @@ def _problems(result: Result) -> Iterator[str]:
         )
     if outcome.interrupted:
         yield "stopped: on request"
-    elif outcome.halted:
-        yield f"stopped: {outcome.halted}"
+    elif outcome.progress.halted:
+        yield f"stopped: {outcome.progress.halted}"
     elif outcome.gave_up:
         alone = result.config.cluster.kind == "none"
         yield "stopped: " + ("too many requests in a row were not answered" if alone else "no worker is left")

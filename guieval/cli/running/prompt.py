@@ -19,9 +19,6 @@ from guieval.models.written_prompts import shown
 from guieval.registry import build_model, model_config
 from guieval.steps import Episode
 
-_OF_MODEL = "options."
-"""Before the name of an option of the model's adapter, as in the settings of a run."""
-
 
 def prompt(
     model: options.Model,
@@ -42,8 +39,8 @@ def prompt(
     ] = None,
 ) -> None:
     """Print what a model would be sent for one step; a screenshot appears as name, size and size after resizing."""
-    of_model = [each for each in override or () if each.startswith(_OF_MODEL)]
-    own = options.loader_options([each.removeprefix(_OF_MODEL) for each in of_model])
+    of_model, of_loader = options.of_model_and_loader(override or [], "options.")
+    own = options.loader_options(of_model)
     config = model_config(model, adapter, scaffold)
     loaded = build_model(config.model_copy(update={"options": {**config.options, **own}}), thinking=thinking)
     how = get_mode(mode)
@@ -51,7 +48,6 @@ def prompt(
         raise UsageError(f"in mode {mode!r} the history has the model's own responses: add --run, a run in which it gave them")
     if how.history == "reference" and run is not None:
         raise UsageError(f"in mode {mode!r} the past is the reference's; --run is for the modes that show a model its own")
-    of_loader = [each for each in override or () if each not in of_model]
     found = options.open_benchmark(bench, data, of_loader).episode(episode, subset=subset)
     if not 0 <= step < len(found):
         raise UsageError(f"episode {episode!r} has the steps 0 to {len(found) - 1}, not {step}")

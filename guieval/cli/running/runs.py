@@ -23,6 +23,8 @@ from guieval.reports.past_runs import PastRun, age, past_runs, run_directories
 from guieval.reports.tables.table import Cell, Number, Table, columns
 
 LIST = "list"
+_LABELS = ("title", "tags", "note")
+"""What a run need not have."""
 
 
 class _ListByDefault(TyperGroup):
@@ -57,7 +59,8 @@ def list_runs(
     every = past_runs(where)
     runs = [run for run in every if set(tag or ()).issubset(run.tags)]
     if json_output:
-        print_json({"runs": [{**_values(each), "created": each.created.isoformat()} for each in runs]})
+        values = ({name: value for name, value in vars(run).items() if value or name not in _LABELS} for run in runs)
+        print_json({"runs": [{**each, "created": each["created"].isoformat()} for each in values]})
         return
     if not runs:
         known = sorted({tag for run in every for tag in run.tags})
@@ -70,22 +73,16 @@ def list_runs(
     heads = ["run", *about, "model", "benchmark", "mode", "protocol", "engine", "exact match", INTERVAL, "success rate"]
     heads += ["age", "state"]
     spare = ("engine", INTERVAL, "success rate", "protocol", "age", "model", "mode")
-    rows = tuple((each.name, *_about(each, about), *_row(each, now)) for each in runs)
+    shown = ({"name": each.title, "tags": ", ".join(each.tags)} for each in runs)
+    rows = tuple(
+        (run.name, *(labels[name] for name in about), *_row(run, now)) for run, labels in zip(runs, shown, strict=True)
+    )
     words = (*about, "model", "benchmark", "mode", "protocol", "engine", "state")
     laid_out = columns(*heads, keys=1, folds=("model", *about), spare=spare)
     show(Table("", tuple(replace(each, right=each.right and each.name not in words) for each in laid_out), rows))
     for each in runs:
         if each.problem is not None:
             say(f"broken: {each.name}: {each.problem}", err=True)
-
-
-def _values(run: PastRun) -> dict[str, Any]:
-    """The values of a run, but for the labels that it does not have."""
-    return {name: value for name, value in vars(run).items() if value or name not in ("title", "tags", "note")}
-
-
-def _about(run: PastRun, columns: list[str]) -> list[Cell]:
-    return [run.title if name == "name" else ", ".join(run.tags) for name in columns]
 
 
 def _row(run: PastRun, now: datetime) -> tuple[Cell, ...]:

@@ -53,12 +53,8 @@ def plain(text: str) -> str:
         for char in text.replace("\r\n", "\n").translate(_PLAIN)
         if unicodedata.category(char) not in ("Cf", "Cc", "Co") or char in f"\n\t{_JOINERS}"
     )
-    return unicodedata.normalize("NFC", "".join(_narrow(char) for char in seen))
-
-
-def _narrow(char: str) -> str:
-    narrow = unicodedata.normalize("NFKC", char)
-    return narrow if narrow in _ASCII else char
+    narrowed = ((char, unicodedata.normalize("NFKC", char)) for char in seen)
+    return unicodedata.normalize("NFC", "".join(narrow if narrow in _ASCII else char for char, narrow in narrowed))
 
 
 def label(step: StepTaskModel) -> str | None:

@@ -31,13 +31,22 @@ class TooLarge(ValueError):
     """A text has more than it may; the message completes "the answer ..."."""
 
 
-def read_json(data: bytes) -> Any:
-    """The value of a JSON text; an integer with more digits than Python reads becomes infinite.
+def read_json(data: bytes, **options: Any) -> Any:
+    """The value of a JSON text; an integer with more digits than Python reads becomes infinite. Options as of ``json.loads``.
 
     Raises ``ValueError`` if it is not JSON or is nested too deeply, and :class:`TooLarge` for more than :data:`MOST_VALUES`
     values.
     """
-    return _loads(data)
+    check_values(data)
+    try:
+        try:
+            return json.loads(data, **options)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:
+            return json.loads(data, parse_int=float, **options)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
 
 
 def read_with_pictures(data: bytes) -> Any:
@@ -56,9 +65,9 @@ def read_with_pictures(data: bytes) -> Any:
     if sum(map(len, parts)) + len(data) - position > MOST_BESIDE:
         raise TooLarge(f"has more than {MOST_BESIDE >> 20} MiB without its pictures")
     if not pictures:
-        return _loads(data)
+        return read_json(data)
     rest = b"".join([*parts, data[position:]])
-    return _loads(rest, object_hook=lambda value: pictures[value[name]] if name in value else value)
+    return read_json(rest, object_hook=lambda value: pictures[value[name]] if name in value else value)
 
 
 def check_values(data: bytes) -> None:
@@ -67,19 +76,6 @@ def check_values(data: bytes) -> None:
         plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")
         if plain.count(b'"') > 4 * MOST_VALUES or _most_values(b"".join(plain.split(b'"')[::2])) > MOST_VALUES:
             raise TooLarge(f"has more than {MOST_VALUES:,} values")
-
-
-def _loads(data: bytes, **options: Any) -> Any:
-    check_values(data)
-    try:
-        try:
-            return json.loads(data, **options)
-        except json.JSONDecodeError:
-            raise
-        except ValueError:
-            return json.loads(data, parse_int=float, **options)
-    except RecursionError:
-        raise ValueError("its JSON is nested too deeply") from None
 
 
 def _most_values(data: bytes) -> int:

@@ -75,42 +75,34 @@ def response_in(data: bytes) -> Response:
     Raises :class:`TryAgain` if it has none, or one that the server broke off.
     """
     try:
-        return _response_in(data)
+        try:
+            payload = streamed_completion(data) if is_stream(data) else _read_object(data)
+        except BrokenOff as problem:
+            raise TryAgain(str(problem)) from None
+        choices = payload.get("choices")
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+            error = server_message(data) if "error" in payload else ""
+            raise TryAgain(f"the answer has no choices{f': {error}' if error else ''}")
+        message, finish = choices[0].get("message"), choices[0].get("finish_reason")
+        if not isinstance(message, dict):
+            raise TryAgain("the answer's choice has no message")
+        try:
+            response = Response.of(message)
+        except ValueError as error:
+            raise TryAgain(f"the answer cannot be read: {error}") from None
+        return whole_response(
+            replace(
+                response,
+                usage=usage_of(payload.get("usage")),
+                finish_reason=finish if isinstance(finish, str) and len(finish) <= _LONGEST_FINISH else None,
+                logprob=_mean_logprob(choices[0].get("logprobs")),
+                model=_name(payload.get("model")) or None,
+                fingerprint=_name(payload.get("system_fingerprint")) or None,
+            )
+        )
     except TryAgain as failure:
         failure.usage = usage_in(data)
         raise
-
-
-def _response_in(data: bytes) -> Response:
-    if is_stream(data):
-        try:
-            payload = streamed_completion(data)
-        except BrokenOff as problem:
-            raise TryAgain(str(problem)) from None
-    else:
-        payload = _read_object(data)
-    choices = payload.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        error = server_message(data) if "error" in payload else ""
-        raise TryAgain(f"the answer has no choices{f': {error}' if error else ''}")
-    message = choices[0].get("message")
-    if not isinstance(message, dict):
-        raise TryAgain("the answer's choice has no message")
-    finish = choices[0].get("finish_reason")
-    try:
-        response = Response.of(message)
-    except ValueError as error:
-        raise TryAgain(f"the answer cannot be read: {error}") from None
-    return whole_response(
-        replace(
-            response,
-            usage=usage_of(payload.get("usage")),
-            finish_reason=finish if isinstance(finish, str) and len(finish) <= _LONGEST_FINISH else None,
-            logprob=_mean_logprob(choices[0].get("logprobs")),
-            model=_name(payload.get("model")) or None,
-            fingerprint=_name(payload.get("system_fingerprint")) or None,
-        )
-    )
 
 
 def whole_response(response: Response) -> Response:
@@ -145,7 +137,7 @@ def _read_object(data: bytes) -> dict[str, Any]:
 
 
 def read_models(data: bytes) -> list[ServedModel]:
-    """The models in a server's list."""
+    """The entries with an id in an answer to ``GET /models``. Raises :class:`TryAgain` without a list."""
     entries = _read_object(data).get("data")
     if not isinstance(entries, list):
         raise TryAgain("the list of models has no data")

@@ -47,7 +47,7 @@ from guieval.engines.http.routing import RoutedServer, Router
 from guieval.engines.http.stated import ServedModel, facts_of_server, page_of
 from guieval.engines.usage_reports import usage_in
 from guieval.errors import EngineError, FatalEngineError, Halted, UsageError, nearest, one_line
-from guieval.journal.served_model import same_checkpoint
+from guieval.journal.caveats import same_checkpoint
 from guieval.journal.setup import MOST_LISTED, EngineFacts, Setup
 from guieval.models import ImageForm, Request, Response
 from guieval.secrets import Redaction, api_key
@@ -372,26 +372,23 @@ class OpenAIEngine:
             hide = self._redaction.response
             models = [ServedModel(hide(each.name), each.root and hide(each.root), each.owner) for each in listed]
             path = page_of(models)
-            page = b"" if path is None else await self._page(server, path)
-            self._facts[server.url] = facts_of_server(models, server.headers, page, hide)
+            page = None if path is None else await self._looked(server, server.url.removesuffix("/v1") + path)
+            described = page.data if page is not None and page.status == 200 else b""
+            self._facts[server.url] = facts_of_server(models, server.headers, described, hide)
             return models
         if named:
             self._facts[server.url] = EngineFacts()
             return []
         return failure
 
-    async def _page(self, server: RoutedServer, path: str) -> bytes:
-        """A page below a server's root; empty if it has none."""
+    async def _looked(self, server: RoutedServer, url: str) -> HttpResponse | None:
+        """A small page of a server; ``None`` if it does not answer soon."""
+        headers = self._access(server)
         try:
             async with asyncio.timeout(min(_CHECK_TIMEOUT, self.settings.timeout)):
-                answer = await self._looked(server, server.url.removesuffix("/v1") + path)
+                return await server.connections.exchange("GET", url + server.connections.query, headers, None, _PROBE_BYTES)
         except (TimeoutError, TryAgain, FatalEngineError):
-            return b""
-        return answer.data if answer.status == 200 else b""
-
-    async def _looked(self, server: RoutedServer, url: str) -> HttpResponse:
-        headers = self._access(server)
-        return await server.connections.exchange("GET", url + server.connections.query, headers, None, _PROBE_BYTES)
+            return None
 
     async def _is_well(self, server: RoutedServer) -> bool:
         """Whether an unreachable server answers again: neither /health (vLLM) nor /models gets a gateway's error.
@@ -400,10 +397,7 @@ class OpenAIEngine:
         and a server whose engine is dead or loading may still list its models.
         """
         for url in (server.url.removesuffix("/v1") + "/health", server.url + "/models"):
-            try:
-                async with asyncio.timeout(min(_CHECK_TIMEOUT, self.settings.timeout)):
-                    answer = await self._looked(server, url)
-            except (TimeoutError, TryAgain, FatalEngineError):
+            if (answer := await self._looked(server, url)) is None:
                 return False
             if answer.status in GATEWAY:
                 wait = asked_wait(answer.headers) or 0.0

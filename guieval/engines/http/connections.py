@@ -119,7 +119,12 @@ class Connections:
         # loading the certificates is slow, so it is done only for TLS
         trusted = _certificates(self._verify_tls) if self.url.startswith("https:") else False
         options: dict[str, Any] = {"limit": 0, "keepalive_timeout": _KEEP_ALIVE, "use_dns_cache": False, "ssl": trusted}
-        connector = aiohttp.TCPConnector(**options) if self._socks is None else _socks_connector(self._socks, options)
+        if self._socks is None:
+            connector = aiohttp.TCPConnector(**options)
+        else:
+            from aiohttp_socks import ProxyConnector
+
+            connector = ProxyConnector.from_url(self._socks.replace("socks5h:", "socks5:"), rdns=True, **options)
         connector._factory = partial(_one_answer_protocol(), loop=connector._loop)
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -182,13 +187,6 @@ def _one_answer_protocol() -> Any:
             return bool(poll.poll(0))
 
     return OneAnswer
-
-
-def _socks_connector(proxy: str, options: Mapping[str, Any]) -> aiohttp.TCPConnector:
-    from aiohttp_socks import ProxyConnector
-
-    connector: aiohttp.TCPConnector = ProxyConnector.from_url(proxy.replace("socks5h:", "socks5:"), rdns=True, **options)
-    return connector
 
 
 def _environment_proxy(url: str) -> str | None:

@@ -65,7 +65,7 @@ Send: TypeAlias = Callable[[Sequence[ShownImage]], Awaitable[Answer]]
 
 
 def in_bytes(screenshots: Sequence[Screenshot]) -> list[ShownImage]:
-    """All screenshots as bytes."""
+    """Each screenshot sent as bytes: no reference that a server would have to know."""
     return [ShownImage(screenshot) for screenshot in screenshots]
 
 

@@ -17,11 +17,11 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from guieval.data.checkpoint import pixel_limits
 from guieval.data.files import read_text
 from guieval.engines import sent
 from guieval.engines.in_process.chat_prompts import request_bytes
 from guieval.engines.vllm.command import find_chat_template, merged_arguments
-from guieval.engines.vllm.stated import pixel_limits
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal.setup import EngineFacts, Setup, text_digest
 from guieval.models import ImageForm, ModelConfig, Request, Response

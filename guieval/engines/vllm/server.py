@@ -17,15 +17,14 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import NoReturn
+from types import TracebackType
 
 from guieval.data.files import open_file
+from guieval.engines.stop_signals import signals_as_interrupt
 from guieval.engines.vllm import supervisor
 from guieval.engines.vllm.causes import cause, told_before
 from guieval.engines.vllm.command import HOST, VLLMSettings, find_start, served_name, server_command
@@ -58,7 +57,7 @@ class ServerFailure(FatalEngineError):
 
 
 def free_port() -> int:
-    """A free port of this machine."""
+    """A TCP port that is free on 127.0.0.1 now; another program may take it before it is used."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -370,23 +369,3 @@ def _get(port: int, path: str) -> bytes | None:
         return None
     finally:
         connection.close()
-
-
-@contextlib.contextmanager
-def signals_as_interrupt() -> Iterator[None]:
-    """Raise ``KeyboardInterrupt`` on SIGTERM and SIGHUP if they would end this process without cleaning up."""
-
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    ours = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL]
-    for number in ours:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from guieval.data.checkpoint import CheckpointFiles, pixel_limits
 from guieval.data.files import read_text
 from guieval.journal.setup import EngineFacts, text_digest
 
@@ -19,7 +20,6 @@ _CONFIG = re.compile(
     r".*?\bdtype=(?:torch\.)?(?P<dtype>\w+),.*?\bquantization=(?P<quantization>\w+)"
 )
 _ATTENTION = re.compile(r"Using (?P<name>\w+(?: \w+)*?) (?:attention )?backend(?: out of| on V1|\.)")
-_PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
 
 
 def facts_of_log(text: str) -> EngineFacts:
@@ -64,31 +64,9 @@ def facts_of_command(words: Sequence[str]) -> EngineFacts:
 
 def facts_of_checkpoint(weights: str, revision: str | None, given: Mapping[str, Any]) -> EngineFacts:
     """Chat template and processor's limits in a checkpoint's files, if they are on this machine; ``given`` limits win."""
-    limits: Mapping[str, Any] = {}
-    for name in _PROCESSOR_FILES:
-        values = _json(_file_of(weights, revision, name))
-        limits = limits or pixel_limits(values.get("image_processor", values))
-    limits = {**limits, **pixel_limits(given)}
-    template = _text(_file_of(weights, revision, "chat_template.jinja"))
-    for name in ("chat_template.json", "tokenizer_config.json"):
-        template = template or _json(_file_of(weights, revision, name)).get("chat_template")
-    return EngineFacts(chat_template=text_digest(template) if isinstance(template, str) else None, **limits)
-
-
-def pixel_limits(processor: Any) -> dict[str, int]:
-    """``min_pixels`` and ``max_pixels`` of an image processor's settings.
-
-    Processors of Qwen's kind, which merge patches, keep them as the edges of their ``size``.
-    """
-    if not isinstance(processor, Mapping):
-        return {}
-    size = processor.get("size")
-    edges = size if isinstance(size, Mapping) and "merge_size" in processor else {}
-    found = {
-        "min_pixels": processor.get("min_pixels") or edges.get("shortest_edge"),
-        "max_pixels": processor.get("max_pixels") or edges.get("longest_edge"),
-    }
-    return {name: value for name, value in found.items() if type(value) is int}
+    files = CheckpointFiles.read(lambda name: _file_of(weights, revision, name))
+    limits: Mapping[str, Any] = {**files.limits, **pixel_limits(given)}
+    return EngineFacts(chat_template=None if files.template is None else text_digest(files.template), **limits)
 
 
 def _file_of(weights: str, revision: str | None, name: str) -> Path | None:
@@ -104,18 +82,3 @@ def _file_of(weights: str, revision: str | None, name: str) -> Path | None:
     except ValueError:  # no name of a repository
         return None
     return Path(found) if isinstance(found, str) else None
-
-
-def _text(file: Path | None) -> str | None:
-    try:
-        return None if file is None else read_text(file)
-    except (OSError, ValueError):
-        return None
-
-
-def _json(file: Path | None) -> dict[str, Any]:
-    try:
-        values = json.loads(_text(file) or "{}")
-    except ValueError:
-        return {}
-    return values if isinstance(values, dict) else {}

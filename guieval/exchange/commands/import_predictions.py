@@ -55,7 +55,7 @@ def import_predictions(
     ] = False,
 ) -> None:
     """Make a run of predictions or results of another tool; every command then takes it."""
-    of_model, of_loader = options.of_model_and_loader(override or [])
+    of_model, of_loader = options.of_model_and_loader(override or [], "model.")
     made = importing.import_predictions(
         source,
         out,

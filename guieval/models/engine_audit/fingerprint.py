@@ -60,7 +60,7 @@ class KeptAnswer(BaseModel):
 
 
 class Fingerprint(BaseModel):
-    """The file."""
+    """What one engine answered to the audit's requests, in a file that is compared with another engine's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -265,7 +265,7 @@ def _seconds(key: str | None, milliseconds: float) -> dict[str, float]:
 
 
 def typed(*keys: str) -> Form:
-    """Typing a text."""
+    """A call that types: the text is under the first of ``keys`` that is given, and written under ``keys[0]``."""
     return Form(act.Type, lambda call: act.Type(text=call.text(*keys)), lambda action, writing: {keys[0]: action.text})
 
 
@@ -340,10 +340,11 @@ def wheel(
 
 
 def pressed(key: str, buttons: Mapping[str, act.Button]) -> Form:
-    """A button by its name; names are in lower case."""
+    """A button by its name, which is read in any case and written as it is given."""
+    lowered = {name.lower(): button for name, button in buttons.items()}
     return Form(
         act.Press,
-        lambda call: act.Press(button=call.one_of(buttons, key)),
+        lambda call: act.Press(button=call.one_of(lowered, key)),
         lambda action, writing: _first_name(key, buttons, action.button),
     )
 

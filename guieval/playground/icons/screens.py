@@ -109,7 +109,7 @@ class IconScreen:
         raise KeyError(icon.name)
 
     def render(self) -> Image:
-        """The screenshot, RGB."""
+        """The screenshot as an RGB image of the screen's size in pixels."""
         from PIL import Image, ImageDraw
 
         image = Image.new("RGB", self.size, self.background)

@@ -367,7 +367,7 @@ def _tag(header: bytes, body: bytes) -> Tag | None:
         key, sample = parse_request_id(name)
     except ValueError:
         return Tag(text, text, name or text, None) if text else None
-    chain = text if episode else f"{name.rpartition('|')[0].rpartition('|')[0]}|{sample}"
+    chain = text if episode else f"{name.rsplit('|', name.count('|') - 2)[0]}|{sample}"
     return Tag(text, chain, name, key)
 
 

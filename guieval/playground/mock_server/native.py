@@ -117,7 +117,7 @@ def refusal(api: API, path: str, request: bytes, refused_tools: Sequence[str]) -
 
 
 def error_body(api: API, status: int, message: str) -> bytes:
-    """The body of an error in an API's form."""
+    """UTF-8 JSON with the message where clients of ``api`` look for it; ``status`` is the HTTP status."""
     if api == "messages":
         return json.dumps({"type": "error", "error": {"type": "mock_error", "message": message}}).encode()
     if api == "generateContent":

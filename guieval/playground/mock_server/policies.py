@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from guieval import actions as act
 from guieval.errors import UsageError
 from guieval.frames import Size
+from guieval.models.composition import on_the_part, zoomed_part
 from guieval.steps import EpisodeKey, StepKey, StepTaskModel
 
 if TYPE_CHECKING:
@@ -94,9 +95,19 @@ def _from_reference(settings: MockSettings, model: ABCModel, benchmark: ABCBench
         accuracy = settings.accuracy + settings.history_gain * _own_share(task, body)
         if right is None or uniform(settings.seed, tag.name, "accuracy") >= accuracy:
             right = wrong_action(task, model.action_space, uniform(settings.seed, tag.name, "wrong"))
+        if settings.zoom is not None and tag.name.endswith("|zoom") and isinstance(right, act.Click | act.LongPress):
+            right = _zoomed(model, task, right, settings.zoom)
         return answer_seen(settings, model, task, right, THOUGHT, body)
 
     return answer
+
+
+def _zoomed(model: ABCModel, task: StepTaskModel, right: act.Click | act.LongPress, factor: float) -> act.Action:
+    """A click as it is on the part of the screen that a zoom around the model's first response shows."""
+    first = model.parse_response(task, model.render(task, right, THOUGHT)).action
+    assert isinstance(first, act.Click | act.LongPress)
+    crop = zoomed_part(task.screenshot_size, first.point, factor)
+    return right.model_copy(update={"point": on_the_part(task.screenshot_size, crop, right.point)})
 
 
 def _own_share(task: StepTaskModel, body: bytes) -> float:

@@ -53,6 +53,9 @@ class MockSettings(BaseModel):
         le=1,
         description="policy reference: added to accuracy, times the share of the past that is the policy's own",
     )
+    zoom: float | None = Field(
+        None, gt=1, le=10, description="policy reference: factor of a run's --zoom, for right places on the enlarged part"
+    )
     script: Path | None = Field(None, description='JSONL; policy script: {"key", "reply"}, distribution: {"key", "draws"}')
     reply: str = Field("", description="policy fixed: the response")
     sees: Sight = Field(

@@ -29,11 +29,11 @@ class Dice:
         return low + self.below(high - low + 1)
 
     def uniform(self, low: float, high: float) -> float:
-        """A float in [``low``, ``high``)."""
+        """One draw, uniform in [``low``, ``high``)."""
         return low + self._draw() * (high - low)
 
     def chance(self, probability: float) -> bool:
-        """True with ``probability``."""
+        """One draw: whether it is below ``probability``, in [0, 1]."""
         return self._draw() < probability
 
     def pick(self, items: Sequence[T]) -> T:

@@ -138,7 +138,7 @@ class Screen:
 
 
 def lay_out(state: State) -> Screen:
-    """Everything on the screen in ``state``."""
+    """The widgets in ``state`` with their boxes in pixels, overlays and notices last."""
     grid = _Grid(state.size, state.style)
     if state.view is None:
         screen = _home(state, grid)

@@ -39,7 +39,7 @@ ENTER, BACK, HOME, PULL = Intent("enter"), Intent("back"), Intent("home"), Inten
 
 
 def tap(widget: str) -> Intent:
-    """Tap ``widget``."""
+    """A short press of the widget with this name, wherever it is shown."""
     return Intent("tap", widget)
 
 
@@ -49,7 +49,7 @@ def hold(widget: str) -> Intent:
 
 
 def fill(field: str, text: str) -> Intent:
-    """Type ``text`` into ``field``."""
+    """Tap the field with this name and replace its text."""
     return Intent("fill", field, text)
 
 

@@ -146,7 +146,7 @@ def save_note(state: State) -> State:
 
 
 def save_contact(state: State) -> State:
-    """Create a contact."""
+    """Add the form's contact; without a name only a notice is shown."""
     view = state.stack[-1]
     name = f"{view.text('First name').strip()} {view.text('Last name').strip()}".strip()
     if not name:
@@ -178,7 +178,7 @@ def send_message(state: State) -> State:
 
 
 def send_mail(state: State) -> State:
-    """Send the mail."""
+    """Add the form's mail to the sent ones; without a recipient only a notice is shown."""
     view = state.stack[-1]
     to, subject, body = (view.text(name).strip() for name in ("To", "Subject", "Message"))
     if not to:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from guieval.reports.leaderboards.sections import Front
 
 
-@dataclass(frozen=True)
-class Tick:
+class Tick(NamedTuple):
     """A value on an axis, its place in pixels, and its text."""
 
     at: float
     label: str
 
 
-@dataclass(frozen=True)
-class RunMark:
+class RunMark(NamedTuple):
     """A run: its place, and the ends of its interval."""
 
     x: float
@@ -46,9 +44,7 @@ class Drawing:
 
 def drawing(front: Front) -> Drawing:
     """Lay the points out: spending from 0, shares over the range that they and their intervals take."""
-    ends = [
-        (point.value, point.value) if (own := point.share.interval) is None else (own.low, own.high) for point in front.points
-    ]
+    ends = [point.ends for point in front.points]
     across = ticks(0.0, max(point.spent for point in front.points))
     up = ticks(100 * min(low for low, _ in ends), 100 * max(high for _, high in ends))
 

@@ -247,7 +247,7 @@ def _records(board: Board) -> Iterator[dict[str, Any]]:
 
 
 def as_json(board: Board) -> str:
-    """All data of the board."""
+    """All data of the board: sections, rows and notes, numbers unrounded."""
     reproductions = [
         {**vars(reproduction), "column": _heading(reproduction.column), "difference": reproduction.difference}
         for reproduction in board.reproductions

@@ -2,7 +2,7 @@
 
 A table is one YAML file in ``configs/results``. Its numbers are as printed, in percent unless a column says otherwise; what a
 paper leaves blank is ``None``. Columns name their protocol and metric, if these are known, so that a run's metrics can be
-shown next to them (:mod:`guieval.reports.leaderboards.leaderboard`). Several tables are joined by the names of their rows.
+shown next to them (:mod:`guieval.reports.leaderboards.references`). Several tables are joined by the names of their rows.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class PublishedModel(_Value):
 
     @property
     def title(self) -> str:
-        """The model with its variant."""
+        """The model's name, with its variant in brackets if there is one."""
         return f"{self.model} ({self.variant})" if self.variant else self.model
 
 

@@ -54,33 +54,25 @@ class BoardSection:
         """The benchmark with its steps, and the protocol."""
         return head(self.board.columns[self.places[0]])
 
-    def has(self, row: BoardRow) -> bool:
-        """Whether the row has a metric here."""
-        return any(row.cells[place] is not None for place in self.places)
-
     @cached_property
     def rows(self) -> tuple[int, ...]:
         """The places of the rows that have a metric here."""
-        return tuple(number for number, row in enumerate(self.board.rows) if self.has(row))
+        of_rows = (any(row.cells[place] is not None for place in self.places) for row in self.board.rows)
+        return tuple(number for number, has in enumerate(of_rows) if has)
 
     def spending(self, row: BoardRow) -> Spending | None:
         """The cost of these steps in the run of a row."""
         return next((cell.spending for place in self.places if (cell := row.cells[place]) is not None), None)
 
-    @cached_property
-    def step(self) -> str:
-        """The unit that tokens are counted for."""
-        return self.board.columns[self.places[0]].row
-
     @property
     def tokens(self) -> str:
         """The heading of tokens."""
-        return f"tokens per {self.step}"
+        return f"tokens per {self.board.columns[self.places[0]].row}"
 
     @cached_property
     def cost(self) -> str | None:
         """The heading of costs; ``None`` if no run has a price."""
-        return f"cost of {COSTED_STEPS:,} {self.step}s" if self._currencies else None
+        return f"cost of {COSTED_STEPS:,} {self.board.columns[self.places[0]].row}s" if self._currencies else None
 
     @property
     def _currencies(self) -> list[str]:
@@ -100,7 +92,8 @@ class BoardSection:
         return [each for each in found if each is not None]
 
     def _front(self, spent: Sequence[float | None], axis: str, currency: str | None = None) -> Front | None:
-        rows, place = self.board.rows, self._leading
+        rows, columns = self.board.rows, self.board.columns
+        place = next((each for each in self.places if columns[each].unit == SHARE), None)
         if place is None:
             return None
         points, left_out = [], []
@@ -112,12 +105,7 @@ class BoardSection:
                 left_out.append(row.title)
         if max(Counter(point.mode for point in points).values(), default=0) < 2:
             return None
-        return Front(self.board.columns[place], axis, currency, tuple(points), tuple(left_out))
-
-    @property
-    def _leading(self) -> int | None:
-        """The first share, which is exact match unless that was not chosen."""
-        return next((place for place in self.places if self.board.columns[place].unit == SHARE), None)
+        return Front(columns[place], axis, currency, tuple(points), tuple(left_out))
 
 
 def sections(board: Board) -> list[BoardSection]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,12 @@ from guieval.data.doctor.counts import counted
 from guieval.data.screenshots import jpeg_url, read_picture
 from guieval.errors import GuievalError, ScreenshotError
 from guieval.history import in_words
-from guieval.journal.caveats import model_label
-from guieval.journal.run_files import Manifest
 from guieval.metrics import TaskSummary
 from guieval.metrics.rounding import percentage
 from guieval.reports.console import Run, online_tables, report_tables, run_table
 from guieval.reports.marks import step_overlay
 from guieval.reports.opened import Metrics, OpenedOnlineRun, OpenedRun, OpenedStep, OpenedTrajectory, OpenedTrajectoryStep
+from guieval.reports.past_runs import described
 from guieval.reports.tables.table import Table, columns
 from guieval.reports.tables.writers import escaped, html_table
 from guieval.running.api import RunResult
@@ -136,33 +135,20 @@ def run_html(run: OpenedRun) -> str:
         metrics = html_table(run_table([_column(run.metrics())]))
     except GuievalError as error:
         metrics = f"<p>{escaped(error)}</p>"
-    rows = (("protocol", run.manifest.protocol.name),)
-    return _run(run.manifest, ("steps", len(run)), run.directory, run.notes, metrics, rows)
+    return _run(run, "steps", metrics)
 
 
 def online_run_html(run: OpenedOnlineRun) -> str:
     """The settings of an online run, and its metrics."""
     tables = online_tables([Run("value", run.metrics().summary)])
-    return _run(run.manifest, ("tasks", len(run)), run.directory, run.notes, "".join(map(html_table, tables)))
+    return _run(run, "tasks", "".join(map(html_table, tables)))
 
 
-def _run(
-    manifest: Manifest,
-    steps: tuple[str, int],
-    directory: Path,
-    notes: Sequence[str],
-    metrics: str,
-    further: Sequence[tuple[str, object]] = (),
-) -> str:
-    name, count = steps
-    rows: list[tuple[str, object]] = [("benchmark", manifest.benchmark.name), ("mode", manifest.mode.label), *further]
-    rows += [
-        ("scaffold", manifest.scaffold_line),
-        ("created", manifest.created),
-        (name, (manifest.selection and manifest.selection.text) or f"{count:,}"),
-    ]
-    rows += [("folder", directory), *(("note", note) for note in notes)]
-    return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{metrics}</div>"
+def _run(run: OpenedRun | OpenedOnlineRun, unit: str, metrics: str) -> str:
+    told = described(run.manifest, run.directory)
+    rows: list[tuple[str, object]] = [(name, told[name]) for name in ("benchmark", "mode", "protocol", "scaffold", "created")]
+    rows += [(unit, told["steps"] or f"{len(run):,}"), ("folder", run.directory), *(("note", note) for note in run.notes)]
+    return f"<div><h3>{escaped(told['model'])}</h3>{definitions(rows)}{metrics}</div>"
 
 
 def step_html(step: OpenedStep) -> str:

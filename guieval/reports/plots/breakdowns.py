@@ -33,6 +33,16 @@ _TITLES = {
 }
 
 
+HORIZONS = {
+    "ratio": "part of the episode",
+    "step": "step index",
+    "length": "episode length",
+    "reasoning": "length of the reasoning",
+    "ratio-step": "step index in each part of the episode",
+}
+"""By which property of a breakdown curves go, in words."""
+
+
 def bars(runs: Mapping[str, Sequence[BreakdownCell]], width: Width = "column") -> Figure:
     """Exact match of each cell (:func:`guieval.metrics.breakdown.breakdown`) as a bar, one for each named run.
 
@@ -73,15 +83,12 @@ def bars(runs: Mapping[str, Sequence[BreakdownCell]], width: Width = "column") -
 def horizon(runs: Mapping[str, Sequence[BreakdownCell]], by: str, width: Width = "column") -> Figure:
     """Exact match as curves, one for each named run, with intervals as bands (a point without a neighbour has a whisker).
 
-    ``by`` is the property of the breakdown (:func:`guieval.metrics.breakdown.breakdown`): ``ratio``, ``step``, ``length``,
-    ``reasoning`` (UI-R1, Figure 3 right), or
-    ``ratio-step`` for cells of both labels, which gives a panel for each fifth of the episode, as in Figure 19. By step, cells
-    of fewer than :data:`LEAST` steps are left out, and the line is interrupted there. In a mode that stops, a cell has
-    only the steps that were reached, so only episodes that were right so far.
-    Raises :class:`UsageError` for another ``by``, no run, too many, or if no cell is large enough.
+    ``by`` is one of :data:`HORIZONS`; ``ratio-step``, of cells of both labels, gives a panel for each fifth of the episode, as
+    in Figure 19, ``reasoning`` is UI-R1's Figure 3 (right). By step, cells of fewer than :data:`LEAST` steps are left out, and
+    the line is interrupted there. In a mode that stops, a cell has only the steps that were reached, so only episodes that were
+    right so far.
+    Raises :class:`UsageError` for no run, too many, or if no cell is large enough.
     """
-    if by not in (*_TITLES, "step", "ratio-step"):
-        raise UsageError(f"horizon curves go by ratio, step, length, reasoning or ratio-step, not by {by!r}")
     looks_of = looks(list(runs))
     least = 1 if by in _TITLES else LEAST
     kept = {name: [cell for cell in cells if cell.n >= least] for name, cells in runs.items()}

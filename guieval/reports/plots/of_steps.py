@@ -20,7 +20,7 @@ from guieval.metrics.front import Spent, fronts
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.repeats import measured
 from guieval.metrics.sampling import Sampled, sampled
-from guieval.reports.plots.breakdowns import bars, between, horizon, ordered
+from guieval.reports.plots.breakdowns import HORIZONS, bars, between, horizon, ordered
 from guieval.reports.plots.drawn import Drawn, PlotOptions, apart, check_labels, titles_of
 from guieval.reports.plots.heat import Grid, heat
 from guieval.reports.plots.pareto import pareto
@@ -164,18 +164,10 @@ def actions(scored: Scored, options: PlotOptions) -> Drawn:
 def horizon_of(scored: Scored, options: PlotOptions) -> Drawn:
     """Exact match by place in the episode, its length, or the length of the reasoning."""
     by = options.by or "ratio"
-    known = ("ratio", "step", "length", "reasoning", "ratio-step")
-    if by not in known:
-        raise UsageError(f"horizon curves do not go by {by!r}{nearest(by, known)}; they go by {', '.join(known)}")
+    if by not in HORIZONS:
+        raise UsageError(f"horizon curves do not go by {by!r}{nearest(by, HORIZONS)}; they go by {', '.join(HORIZONS)}")
     cells = {label: mean_breakdown(runs, scored.protocol, by.split("-")) for label, runs in scored.models.items()}
-    words = {
-        "ratio": "part of the episode",
-        "step": "step index",
-        "length": "episode length",
-        "reasoning": "length of the reasoning",
-    }
-    what = words.get(by, "step index in each part of the episode")
-    caption = f"exact match by {what} under {scored.protocol}, 95 % intervals over {scored.intervals_over}"
+    caption = f"exact match by {HORIZONS[by]} under {scored.protocol}, 95 % intervals over {scored.intervals_over}"
     return Drawn(horizon(cells, by, width=options.width), caption, cells)
 
 

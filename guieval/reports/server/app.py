@@ -22,10 +22,9 @@ from guieval.errors import GuievalError, UsageError
 from guieval.journal import RunFolder
 from guieval.reports.notes import write_note, write_tags
 from guieval.reports.server.library import Library
-from guieval.reports.server.messages import HTML, PageRequest, PageResponse, as_json, page_part, sentence
+from guieval.reports.server.messages import PageRequest, PageResponse, app_page, as_json, page_part, sentence
 from guieval.reports.server.overview import judged_run, part_of
 from guieval.reports.server.runs_pages import RunPages
-from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
 from guieval.scoring.score import stored_summary
 from guieval.steps import StepKey
 
@@ -133,12 +132,12 @@ class ViewerApp:
             case "POST", _:
                 return None
             case _, [""]:
-                return PageResponse(app_page("Runs", "runs").encode("utf-8", "replace"), HTML)
+                return app_page("Runs", "runs")
             case _, ["data", "runs"]:
                 return as_json(self._library.listed())
             case _, ["runs", names, *rest]:
                 return self._pages.answer(names.split(","), rest)
-        return page_part(request.parts, SCRIPTS, STYLES)
+        return page_part(request.parts)
 
     def _note(self, names: str, body: bytes) -> PageResponse:
         try:

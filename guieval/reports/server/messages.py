@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from guieval.reports.pages.kit import joined, joined_script
+from guieval.reports.pages.kit import NODES, STYLE, THEME, joined, joined_script, page
 
+OWN = Path(__file__).parent
+SCRIPTS = [NODES, THEME, *(OWN / "script" / f"{name}.js" for name in ("tables", "list", "overview", "start"))]
+STYLES = [STYLE, OWN / "style.css"]
+"""The parts of the pages that only the viewer has: the list of runs, overviews and comparisons."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types guieval"
@@ -23,7 +27,7 @@ _SAFE = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-HTML, SCRIPT, STYLE, JSON, TEXT = (
+HTML, SCRIPT, CSS, JSON, TEXT = (
     "text/html; charset=utf-8",
     "text/javascript; charset=utf-8",
     "text/css; charset=utf-8",
@@ -76,7 +80,7 @@ class PageResponse:
 
 
 def as_json(value: Any) -> PageResponse:
-    """A value as JSON."""
+    """A response of compact ASCII JSON. Raises ``ValueError`` for NaN and infinities."""
     return PageResponse(json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii"), JSON)
 
 
@@ -85,8 +89,13 @@ def sentence(text: str, status: int) -> PageResponse:
     return PageResponse(f"{text}\n".encode("utf-8", "replace"), TEXT, status)
 
 
-def page_part(rest: Sequence[str], scripts: Iterable[Path], styles: Iterable[Path]) -> PageResponse | None:
+def app_page(title: str, kind: str, *, up: str = "") -> PageResponse:
+    """A page of the viewer; its script fetches the rest. ``up`` is the address of the list of runs."""
+    return PageResponse(page(OWN / "page.html.jinja", title=title, kind=kind, up=up).encode("utf-8", "replace"))
+
+
+def page_part(rest: Sequence[str], scripts: Iterable[Path] = SCRIPTS, styles: Iterable[Path] = STYLES) -> PageResponse | None:
     """A page's script or its style, as the ``rest`` of an address names it; ``None`` for anything else."""
     if list(rest) == ["app.js"]:
         return PageResponse(joined_script(scripts).encode("utf-8"), SCRIPT)
-    return PageResponse(joined(styles).encode("utf-8"), STYLE) if list(rest) == ["style.css"] else None
+    return PageResponse(joined(styles).encode("utf-8"), CSS) if list(rest) == ["style.css"] else None

@@ -17,13 +17,13 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder
-from guieval.journal.run_files import setup_line
 from guieval.journal.run_folders import is_rollout
 from guieval.metrics.columns import ENDS, RunColumns
 from guieval.metrics.of_run import Metrics
 from guieval.metrics.registry import registered
 from guieval.reports.console import Run, online_tables, own_table, run_table, warning_lines
 from guieval.reports.matrix_table import agreement_lines, glance_table, step_lines
+from guieval.reports.past_runs import described
 from guieval.reports.score_tables import breakdown_table
 from guieval.reports.server.shown_tables import clean, shown
 from guieval.reports.tables.table import Number, Table, columns, text
@@ -44,6 +44,10 @@ _ERROR_FILTERS = {
     "infrastructure": {"verdict": "failed"},
 }
 """The step viewer's filters for kinds of errors; of points it has one filter for all kinds."""
+_FACTS = {name: name.capitalize() for name in ("name", "model", "benchmark", "mode", "protocol")}
+_FACTS |= {"created": "Begun", **{name: name.capitalize() for name in ("folder", "steps")}, "setup": "Set-up"}
+_FACTS |= {name: name.capitalize() for name in ("labels", "scaffold")}
+"""What the head of a page says of a run."""
 _UNREAD = ("unparseable", "unsupported", "infrastructure_failure")
 
 
@@ -214,17 +218,8 @@ def _cost_table(directory: Path) -> Table | None:
 
 def run_head(first: Path, directory: Path) -> list[str]:
     """The run in ``directory``, in a line for each fact; ``first`` is the run itself, or the first of its rounds."""
-    manifest = RunFolder(first).manifest
-    facts = [f"Name: {manifest.config.tracking.name}"] if manifest.config.tracking.name else []
-    facts += [f"Model: {manifest.model_name}", f"Benchmark: {manifest.benchmark.name}", f"Mode: {manifest.mode.label}"]
-    facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
-    if manifest.selection is not None and manifest.selection.text:
-        facts.append(f"Steps: {manifest.selection.text}")
-    facts.append(f"Set-up: {setup_line([manifest])}")
-    if manifest.benchmark.edition_line:
-        facts.append(f"Labels: {manifest.benchmark.edition_line}")
-    facts.append(f"Scaffold: {manifest.scaffold_line}")
-    return [clean(fact) for fact in facts]
+    told = {**described(RunFolder(first).manifest, directory), "folder": str(directory)}
+    return [clean(f"{title}: {told[name]}") for name, title in _FACTS.items() if told.get(name)]
 
 
 class PageSection(NamedTuple):

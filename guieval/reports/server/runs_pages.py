@@ -12,9 +12,8 @@ from guieval.journal.run_folders import rounds_of
 from guieval.reports.notes import read_notes
 from guieval.reports.server import comparing, overview
 from guieval.reports.server.library import Library
-from guieval.reports.server.messages import HTML, SCRIPT, PageResponse, as_json, page_part
+from guieval.reports.server.messages import SCRIPT, PageResponse, app_page, as_json, page_part
 from guieval.reports.server.overview import RunPart
-from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
 from guieval.reports.server.steps import StepPages
 from guieval.reports.server.trajectories import TrajectoryPages
 from guieval.reports.trajectories.reading import read_online
@@ -51,12 +50,12 @@ class RunPages:
         match rest:
             case [""]:
                 title = " and ".join(self._library.title(name) for name in names)
-                return PageResponse(app_page(title, "run" if len(names) == 1 else "compare", up="../../").encode("utf-8"), HTML)
+                return app_page(title, "run" if len(names) == 1 else "compare", up="../../")
             case ["data", section]:
                 return as_json(self._section(names, parts, section))
             case [below, *file] if below in parts[0].links and (parts[0].together or len(names) == 1):
                 return self._file(names, below, file)
-        return page_part(rest, SCRIPTS, STYLES)
+        return page_part(rest)
 
     def _section(self, names: Sequence[str], parts: Sequence[RunPart], section: str) -> dict[str, Any]:
         if section == "head":
@@ -131,7 +130,7 @@ class RunPages:
             pages = self._library.kept("trajectories", names[0], TrajectoryPages)
         match file:
             case [""]:
-                return PageResponse(pages.page().encode("utf-8"), HTML)
+                return PageResponse(pages.page().encode("utf-8"))
             case ["data", script]:
                 return PageResponse(pages.script(script).encode("utf-8"), SCRIPT)
             case [folder, image] if folder in pages.folders:

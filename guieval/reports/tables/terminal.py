@@ -37,7 +37,7 @@ _WORDS = re.compile(rf"(?:(?!{_WIDE.pattern})\S)+|\S")
 
 
 def as_text(tables: Iterable[Table], width: int = PIPED_WIDTH) -> str:
-    """Tables as plain text."""
+    """The tables one below another without colours, at most ``width`` characters wide where columns allow it."""
     return "".join(f"{line.plain}\n" for table in tables for line in rendered(table, width))
 
 

@@ -47,7 +47,7 @@ function stepNode(step) {
   const type = step.action?.type ?? "no action";
   return el(
     "li",
-    { class: "step", tabindex: "-1" },
+    { class: "step sheet", tabindex: "-1" },
     el("h3", {}, `${step.index + 1} `, foreign(type)),
     screenNode(step.screen, step.size, step.action, `Screen of step ${step.index + 1}`),
     paragraph("action", foreign(step.words)),
@@ -64,7 +64,7 @@ function stepNode(step) {
 const lastNode = (task, size) =>
   el(
     "li",
-    { class: "step last", tabindex: "-1" },
+    { class: "step sheet last", tabindex: "-1" },
     el("h3", {}, "End: ", task.ended),
     task.last && screenNode(task.last, size, null, "Last screen"),
     task.reason && el("p", {}, foreign(task.reason)),

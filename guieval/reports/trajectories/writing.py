@@ -20,6 +20,7 @@ from guieval.errors import ScreenshotError
 from guieval.history import in_words
 from guieval.journal.setup import describe
 from guieval.metrics.rounding import percentage
+from guieval.models.composition import in_words as stages_in_words
 from guieval.online.trajectory import SCREENS, TrajectoryStep
 from guieval.reports.console import Run, online_tables
 from guieval.reports.pages.kit import DRAWN, LOADING, MARKS, NODES, STYLE, THEME
@@ -129,7 +130,7 @@ def _step_values(step: TrajectoryStep, screens: Screens) -> dict[str, Any]:
         "conclusion": clipped(step.conclusion),
         "reasoning": clipped(step.reasoning),
         "text": clipped(step.text),
-        "raw": clipped(step.raw_response),
+        "raw": clipped(stages_in_words(step.raw_response)),
         "seconds": step.seconds if step.seconds is not None and math.isfinite(step.seconds) else None,
     }
 

@@ -18,10 +18,8 @@ from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
-from guieval.journal.run_files import setup_line
-from guieval.journal.served_model import describe_served
-from guieval.journal.setup import engine_of
 from guieval.reports.notes import read_notes
+from guieval.reports.past_runs import described
 from guieval.reports.viewer.index import INSTRUCTION_LIMIT, Index
 from guieval.reports.viewer.pictures import Picture
 from guieval.reports.viewer.reading import ABSENT, Prompter, SeenStep, walk
@@ -89,8 +87,8 @@ class RunSteps:
     @cached_property
     def title(self) -> str:
         """The title of the page."""
-        described = _described(self.runs[0])
-        return f"{described['model']} on {described['benchmark']}, {described['mode']}"
+        first = self.runs[0]
+        return f"{first.label} on {first.manifest.benchmark.name}, {first.manifest.mode.label}"
 
     def folders(self) -> list[Path]:
         """Local folders that error messages and data may contain."""
@@ -129,7 +127,7 @@ class RunSteps:
             "chunk": self.chunk,
             "search": SEARCH_CHUNK,
             "notes": self.notes,
-            "runs": [_described(run) for run in self.runs],
+            "runs": [described(run.manifest, run.directory) for run in self.runs],
             "protocols": [{"name": each.protocol.name, "summary": each.protocol.summary} for each in self.evaluators],
             "shown": names.index(own) if own in names else 0,
             "noted": [self._noted(run) for run in self.runs],
@@ -178,7 +176,7 @@ class Chunk:
     lines: dict[str, int] = field(default_factory=dict)
 
     def add(self, row: StepRow) -> None:
-        """Add a step."""
+        """Append a step. Lines of prompts are stored once for all steps, by their place in :attr:`lines`."""
         evaluators = self.content.evaluators
         values: dict[str, Any] = {
             "key": str(row.key),
@@ -227,25 +225,6 @@ def _prompt(prompter: Prompter | None, records: dict[int, StepRecord], record: S
         return "", "The report was written without prompts."
     text, note = prompter(record, records)
     return clipped(text) or "", note
-
-
-def _described(run: RunFolder) -> dict[str, str]:
-    manifest, notes = run.manifest, read_notes(run.directory)
-    labels = {"name": notes.name, "tags": ", ".join(notes.tags), "note": notes.text}
-    return {
-        **{name: text for name, text in labels.items() if text},
-        "model": run.label,
-        "benchmark": manifest.benchmark.name,
-        "mode": manifest.mode.label,
-        "protocol": run.protocol,
-        "created": manifest.created,
-        "steps": (manifest.selection and manifest.selection.text) or "",
-        "labels": manifest.benchmark.edition_line,
-        "scaffold": manifest.scaffold_line,
-        "served": "; ".join(describe_served(manifest)),
-        "engine": engine_of(manifest.setups),
-        "setup": setup_line([manifest]),
-    }
 
 
 def _all_notes(runs: Sequence[RunFolder]) -> list[str]:

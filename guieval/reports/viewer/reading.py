@@ -78,7 +78,7 @@ def walk(
 
 
 def code_of(outcome: StepOutcome) -> int:
-    """An outcome as one of the codes."""
+    """The number by which the viewer knows the verdict; a wrong answer of the right type has its own."""
     if outcome.verdict == "wrong":
         return MISS if outcome.type_match else WRONG_TYPE
     return _CODES[outcome.verdict]

@@ -13,6 +13,7 @@ from typing import Any
 from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, scroll_path
 from guieval.evaluation import ActionEvaluator, ClickRule, StepRules
 from guieval.evaluation.rules import polygon_of
+from guieval.models.composition import in_words
 from guieval.reports.viewer.reading import SeenStep, code_of
 from guieval.steps import Sample, StepOutcome, StepTaskModel
 
@@ -95,7 +96,8 @@ def clipped(text: str | None, limit: int = TEXT_LIMIT) -> str | None:
 def _sample_values(sample: Sample, outcomes: Iterable[StepOutcome]) -> dict[str, Any]:
     usage = sample.paid
     return {
-        "raw": clipped(sample.raw_response),
+        "raw": None if sample.raw_response is None else clipped(in_words(sample.raw_response)),
+        **({"stage": clipped(sample.stage)} if sample.stage else {}),
         "reasoning": clipped(sample.reasoning),
         "thought": clipped(sample.thought),
         "conclusion": clipped(sample.conclusion),

@@ -9,11 +9,12 @@ from typing import Any
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.journal import RunFolder, journal_file
+from guieval.metrics import AnyLedger, ledger_of
 from guieval.running.costs import Tokens
 from guieval.running.kinds import kind_of
 from guieval.running.progress.counts import RunProgress
 from guieval.running.resolved import ResolvedRun
-from guieval.running.resume.changes import open_ledger
+from guieval.running.resume.changes import reference_types
 from guieval.steps import EpisodeKey, Record, StepKey, Verdict
 
 
@@ -33,7 +34,13 @@ class EarlierRecords:
         self._run = run
         self._directory = directory
         self._records = RunFolder(directory).records
-        self.ledger = open_ledger(run, directory)
+        spaces, lengths = (
+            (run.model.action_space, run.benchmark.action_space),
+            {ref.key: ref.length for ref in run.selection.refs},
+        )
+        self.ledger: AnyLedger = ledger_of(run.mode, run.plan, [run.evaluator], spaces, lengths)
+        """Sums up the run's records under its own protocol."""
+        self.ledger.expect(reference_types(run, directory))
         self.tokens = Tokens()
         self._kind = kind_of(run.config)
         self._done: dict[EpisodeKey, dict[int, DoneStep]] = {}

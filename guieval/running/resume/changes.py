@@ -21,7 +21,6 @@ from guieval.data.screenshots import file_digest
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import Journal, RunFolder, has_records, is_run
 from guieval.journal.run_files import Manifest, RecordedChange
-from guieval.metrics import AnyLedger, ledger_of
 from guieval.running.kinds import kind_of
 from guieval.running.resolved import ResolvedRun, load_episode
 from guieval.running.resume.identity import in_terms_of, manifest_of, refuse_unlike
@@ -40,10 +39,15 @@ def open_journal(run: ResolvedRun, directory: Path, *, resume: bool) -> Iterator
     check_directory(run, directory, manifest, resume=resume)
     with Journal(directory, run.mode, compact=run.config.tracking.compact) as journal:
         changes = check_directory(run, directory, manifest, resume=resume)  # again: another process may have been quicker
-        if changes:
-            journal.amend(with_changes(RunFolder(directory).manifest, Manifest.of(manifest), changes))
-        elif resume:
-            relabel(journal, RunFolder(directory).manifest, Manifest.of(manifest))
+        if resume:
+            old, new = RunFolder(directory).manifest, Manifest.of(manifest)
+            labels = [each.config.tracking.model_dump(include={"name", "tags", "note"}) for each in (old, new)]
+            if changes:
+                journal.amend(with_changes(old, new, changes))
+            elif labels[0] != labels[1]:
+                journal.amend(
+                    old.model_copy(update={"config": old.config.model_copy(update={"tracking": new.config.tracking})})
+                )
         journal.start(None if resume else manifest, run.plan, run.selection.refs, reference_types(run, directory))
         yield journal
 
@@ -93,13 +97,6 @@ def with_changes(old: Manifest, new: Manifest, what: Iterable[str]) -> Manifest:
     return new.model_copy(update={**kept, "changes": [*(old.changes or ()), entry]})
 
 
-def relabel(journal: Journal, old: Manifest, new: Manifest) -> None:
-    """Put the name, tags and note that a resume gives into the manifest."""
-    labels = {"name", "tags", "note"}
-    if old.config.tracking.model_dump(include=labels) != new.config.tracking.model_dump(include=labels):
-        journal.amend(old.model_copy(update={"config": old.config.model_copy(update={"tracking": new.config.tracking})}))
-
-
 def reference_types(run: ResolvedRun, directory: Path) -> ReferenceTypes:
     """The action types of the planned steps' references, so that metrics by type count a step whether it was run or not.
 
@@ -110,15 +107,6 @@ def reference_types(run: ResolvedRun, directory: Path) -> ReferenceTypes:
         with suppress(UsageError):
             types |= RunFolder(directory).planned.types
     return {**types, **run.content.types}
-
-
-def open_ledger(run: ResolvedRun, directory: Path) -> AnyLedger:
-    """Sums up the run's records under its own protocol, none of them yet."""
-    spaces = run.model.action_space, run.benchmark.action_space
-    lengths = {ref.key: ref.length for ref in run.selection.refs}
-    ledger = ledger_of(run.mode, run.plan, [run.evaluator], spaces, lengths)
-    ledger.expect(reference_types(run, directory))
-    return ledger
 
 
 def changed_screenshots(root: Path, records: Iterable[Record]) -> list[str]:

@@ -22,7 +22,7 @@ from guieval.running.kinds import kind_of
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.trust import code_digests
 
-_DESCRIPTIVE = frozenset({"notes", "licence", "frame", "context_length", "vllm"})
+_DESCRIPTIVE = frozenset({"notes", "licence", "frame", "context_length", "vllm", "resolved"})
 """Fields of a checkpoint's file for its reader; none of them changes a request or how a response is read."""
 
 SCAFFOLD = "scaffold"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from guieval.errors import FatalEngineError
 from guieval.journal import Journal, RunFolder
+from guieval.journal.caveats import other_model, served_note, unconfirmed_models
 from guieval.journal.run_files import Manifest
-from guieval.journal.served_model import other_model, served_note, unconfirmed_models
 from guieval.journal.setup import Setup, differences
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import ACCEPT, with_changes
@@ -75,12 +75,8 @@ class SessionSetups:
     def note_patches(self, setup: Setup, *, resumed: bool) -> list[str]:
         """Record the set-up of the model that writes the thoughts of patches; returns a new warning if it differs."""
         manifest = RunFolder(self._journal.directory).manifest
-        last = manifest.patch_setups[-1:]
-        changed = differences(last, [setup]) if last and resumed else []
-        if last and last[0].is_like(setup) and not changed:
-            setups = [*manifest.patch_setups[:-1], last[0].joined(setup)]
-        else:
-            setups = [*manifest.patch_setups, setup]
+        changed = differences(manifest.patch_setups[-1:], [setup]) if resumed else []
+        setups = _followed(manifest.patch_setups, [setup])
         if setups != manifest.patch_setups:
             self._journal.amend(manifest.model_copy(update={"patch_setups": setups}))
         return self._new([f"the set-up of patches differs from that before in {each.said(', now ')}" for each in changed])
@@ -94,11 +90,7 @@ class SessionSetups:
             self._own.append(setup)
         else:
             self._own[place] = self._own[place].joined(setup)
-        first, last = self._own[0], self._earlier[-1:]
-        if last and last[0].is_like(first) and not differences(last, [first]):
-            setups = [*self._earlier[:-1], last[0].joined(first), *self._own[1:]]
-        else:
-            setups = [*self._earlier, *self._own]
+        setups = _followed(self._earlier, self._own)
         if setups != manifest.setups:
             manifest = manifest.model_copy(update={"setups": setups})
             self._journal.amend(manifest)
@@ -115,3 +107,11 @@ class SessionSetups:
         accepted = with_changes(manifest, manifest, [change])
         self._journal.amend(accepted)
         return accepted
+
+
+def _followed(earlier: list[Setup], own: list[Setup]) -> list[Setup]:
+    """The set-ups of earlier sessions and then ``own`` ones, whose first is joined with a like one that comes before it."""
+    last = earlier[-1:]
+    if last and last[0].is_like(own[0]) and not differences(last, own[:1]):
+        return [*earlier[:-1], last[0].joined(own[0]), *own[1:]]
+    return [*earlier, *own]

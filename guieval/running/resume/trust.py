@@ -57,8 +57,12 @@ def reaches(config: RunConfig) -> Iterator[Reach]:
     through = f" through the proxy {config.server.proxy!r}" if config.server.proxy else ""
     again = ("--set", f"proxy={config.server.proxy}") if config.server.proxy else ()
     service, key_variable = _service(config)
-    key, patch_key = ("--api-key-env", key_variable), ("--set", f"patch_api_key_env={config.history.patch_api_key_env}")
-    for option, urls, named in (("--base-url", service, key), ("--patch-base-url", config.history.patch_base_urls, patch_key)):
+    history, server = config.history, config.server
+    for option, urls, named in (
+        ("--base-url", service, ("--api-key-env", key_variable)),
+        ("--patch-base-url", history.patch_base_urls, ("--set", f"patch_api_key_env={history.patch_api_key_env}")),
+        ("--grounder-base-url", server.grounder_base_urls, ("--set", f"grounder_api_key_env={server.grounder_api_key_env}")),
+    ):
         variable = named[-1].rpartition("=")[2]
         for url in urls:  # the key and the screenshots go there
             text = f"ask the server {url!r}{through}{unproven} with the key in {variable}"
@@ -120,7 +124,11 @@ def resumed(
         if str(error) == _problem(base):  # the user has given nothing that it speaks of
             raise UsageError(f"{str(folder / 'manifest.json')!r}, field config: {error}") from None
         raise
-    own = merge(file, overrides, flags, base=_without_outward(base))
+    allowed = {  # what its folder can decide alone
+        group: {name: value for name, value in given.items() if OUTWARD not in marks_of(GROUPS[group].model_fields[name])}
+        for group, given in placed(base).items()
+    }
+    own = merge(file, overrides, flags, base=allowed)
     named = {each.text for each in reaches(own.having(engine=config.server.engine, cluster=config.cluster.kind))}
     unnamed = [each for each in reaches(config) if each.text not in named]
     if code := [each for each in unnamed if each.code]:
@@ -136,14 +144,6 @@ def resumed(
             f"name it again ({unknown[0].words}), or add --trust-run if you trust the folder"
         )
     return config
-
-
-def _without_outward(base: Mapping[str, Any]) -> dict[str, Any]:
-    """An earlier run's settings without those that its folder cannot decide alone."""
-    return {
-        group: {name: value for name, value in given.items() if OUTWARD not in marks_of(GROUPS[group].model_fields[name])}
-        for group, given in placed(base).items()
-    }
 
 
 def _service(config: RunConfig) -> tuple[tuple[str, ...], str]:

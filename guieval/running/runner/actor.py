@@ -8,7 +8,7 @@ queried only for further steps. Elsewhere the task is begun again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Trajectories, TrajectoryStep, reply_of
 from guieval.running.runner.asking import Asking
 from guieval.running.runner.step import Asker
-from guieval.steps import EpisodeKey, OnlineTask, Record, Repetition, Sample, Score, StepError, StepRecord, TaskRecord
+from guieval.steps import OnlineTask, Repetition, Sample, Score, StepError, StepRecord, TaskRecord
 
 _Result = TypeVar("_Result")
 
@@ -76,12 +76,6 @@ class Actor(Asking):
             await asyncio.gather(*playing, return_exceptions=True)  # their devices are closed by then
         samples = tuple(earlier[number] if number in earlier else new[number] for number in every)
         return self._record(loaded, samples, earlier=tuple(sorted(earlier)), models=tuple(models))
-
-    def resume(self, loaded: OnlineTask, kept: Iterable[Record]) -> None:
-        """Nothing: a task with a record is over."""
-
-    def forget(self, key: EpisodeKey) -> None:
-        """Nothing: what is kept of a repetition is freed when it is over."""
 
     def close(self) -> None:
         self.trajectories.close()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 from guieval.data.doctor.counts import counted
 from guieval.errors import one_line
+from guieval.journal import Journal, RunFolder
 from guieval.models import ABCModel
 from guieval.models.frame_audit import FrameWatch
 from guieval.models.response import how_ended
+from guieval.registry import model_configs
 from guieval.secrets import HIDDEN
 from guieval.steps import Sample, StepRecord
 
@@ -18,11 +19,13 @@ LOOKED_AT = 20
 
 
 class AnswerWatch:
-    """Looks at every record of a session; warns once of each problem."""
+    """Looks at every record of a session; warns once of each problem, and writes the frame audit of an unlisted checkpoint
+    into the manifest: the frame itself is the user's to change."""
 
-    def __init__(self, model: ABCModel, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, model: ABCModel, journal: Journal) -> None:
+        self._journal = journal
         self._frames = FrameWatch(model)
+        self._unlisted = bool(model.config.resolved) or model.config.name not in model_configs()
         self._replies = ReplyWatch()
         self._withheld: Counter[str] = Counter()
         self._in_reasoning = 0
@@ -35,9 +38,13 @@ class AnswerWatch:
             self._withheld.update([sample.finish_reason or ""] if how_ended(sample.finish_reason) == "filter" else [])
             self._in_reasoning += sample.in_reasoning
             self._with_key += sample.key_removed
-        frame = self._frames.add(record.task, record.sample)
         warnings = [] if unreadable is None else [unreadable]
-        return warnings if frame is None else [*warnings, f"{frame}: guieval dev audit {self._directory}"]
+        if (report := self._frames.add(record.task, record.sample)) is not None:
+            directory = self._journal.directory
+            if self._unlisted:
+                self._journal.amend(RunFolder(directory).manifest.model_copy(update={"frame_audit": report.sentence}))
+            warnings += [f"{report.sentence}: guieval dev audit {directory}"] * (report.better is not None)
+        return warnings
 
     def close(self) -> list[str]:
         """The warnings at the end of a session."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,29 +9,26 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.steps import EpisodeKey, Record
 
 
-class Asking(ABC):
+class Asking:
     """Answers the steps or the tasks of a run. ``load`` loads an episode or a task, which the other methods take."""
 
-    @abstractmethod
     def load(self, ref: EpisodeRef) -> Any:
         """What a reference names. Raises :class:`guieval.errors.DataError`."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def resume(self, loaded: Any, kept: Iterable[Record]) -> None:
-        """Take in the records that earlier sessions kept of it."""
-
-    @abstractmethod
     async def answer(self, loaded: Any, index: int, earlier: Mapping[int, Any]) -> Record:
         """The record of one unit; ``earlier`` are samples that an earlier session has answered, by number."""
+        raise NotImplementedError
+
+    def resume(self, loaded: Any, kept: Iterable[Record]) -> None:
+        """Take in the records that earlier sessions kept of it."""
 
     def goes_on(self, loaded: Any, record: Record) -> bool:
         """Take in a record; whether the next unit of the same episode may run."""
         return True
 
-    @abstractmethod
     def forget(self, key: EpisodeKey) -> None:
         """Free what is kept of an episode that is over."""
 
-    @abstractmethod
     def close(self) -> None:
-        """Close files."""
+        """Close the files that answering has opened."""

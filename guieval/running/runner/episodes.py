@@ -15,38 +15,6 @@ from guieval.running.runner.step import Asker
 from guieval.steps import Episode, EpisodeKey, Sample, StepRecord
 
 
-class Past:
-    """The past of every episode, as the run's mode shows it. In sequential modes it keeps what was answered."""
-
-    def __init__(self, run: ResolvedRun) -> None:
-        self._mode = run.mode
-        self._mixture = run.mixture
-        self._entries: dict[EpisodeKey, list[HistoryEntry]] = {}
-
-    def before(self, episode: Episode, index: int) -> Sequence[HistoryEntry]:
-        """The history of the step at ``index``, oldest first."""
-        if self._mode.sequential:
-            self._catch_up(episode, index)
-            return tuple(self._entries[episode.key])
-        if self._mixture is not None:
-            return self._mixture.history(episode.steps[:index])
-        return reference_history(episode.steps[:index])
-
-    def remember(self, episode: Episode, record: StepRecord) -> None:
-        """Let later steps see this one, and the references of steps before it that do not count and so were not asked."""
-        index = record.task.step_index
-        self._catch_up(episode, index)
-        self._entries[episode.key].append(recalled(self._mode.history, episode.steps[index], record))
-
-    def forget(self, key: EpisodeKey) -> None:
-        """Free what is kept of an episode that is over."""
-        self._entries.pop(key, None)
-
-    def _catch_up(self, episode: Episode, index: int) -> None:
-        entries = self._entries.setdefault(episode.key, [])
-        entries += map(reference_entry, episode.steps[len(entries) : index])
-
-
 def continues(mode: Mode, record: StepRecord) -> bool:
     """Whether the steps of its episode after a record may run."""
     on = mode.stop == "never" or record.exact or record.patch is not None
@@ -54,13 +22,16 @@ def continues(mode: Mode, record: StepRecord) -> bool:
 
 
 class EpisodeAsking(Asking):
-    """Asks for the steps of a run's episodes; ``seen`` is called with every record."""
+    """Asks for the steps of a run's episodes; ``seen`` is called with every record.
+
+    The past of an episode is shown as the run's mode shows it; in sequential modes what was answered is kept.
+    """
 
     def __init__(self, run: ResolvedRun, asker: Asker, seen: Callable[[StepRecord], None]) -> None:
         self._run = run
         self._asker = asker
         self._seen = seen
-        self._past = Past(run)
+        self._past: dict[EpisodeKey, list[HistoryEntry]] = {}
         self._patched: Counter[EpisodeKey] = Counter()
 
     def load(self, ref: EpisodeRef) -> Episode:
@@ -78,14 +49,14 @@ class EpisodeAsking(Asking):
     def resume(self, loaded: Episode, kept: Iterable[StepRecord]) -> None:  # type: ignore[override]  # a journal has one kind
         if self._run.mode.sequential:
             for record in kept:
-                self._past.remember(loaded, record)
+                self._remember(loaded, record)
                 self._patched[loaded.key] += not record.exact
 
     async def answer(self, loaded: Episode, index: int, earlier: Mapping[int, Sample]) -> StepRecord:
         task = loaded.steps[index]
         return await self._asker.answer(
             task,
-            self._past.before(loaded, index),
+            self._before(loaded, index),
             patched=self._patched[task.episode_key],
             last=index == self._run.plan[task.episode_key][-1],
             earlier=earlier,
@@ -102,13 +73,28 @@ class EpisodeAsking(Asking):
             return False
         if not self._run.mode.sequential:
             return True
-        self._past.remember(loaded, record)
+        self._remember(loaded, record)
         self._patched[loaded.key] += record.patch is not None
         return True
 
     def forget(self, key: EpisodeKey) -> None:
-        self._past.forget(key)
+        self._past.pop(key, None)
         self._patched.pop(key, None)
 
-    def close(self) -> None:
-        """Nothing is open."""
+    def _before(self, episode: Episode, index: int) -> Sequence[HistoryEntry]:
+        """The history of the step at ``index``, oldest first."""
+        if self._run.mode.sequential:
+            return tuple(self._caught_up(episode, index))
+        if self._run.mixture is not None:
+            return self._run.mixture.history(episode.steps[:index])
+        return reference_history(episode.steps[:index])
+
+    def _remember(self, episode: Episode, record: StepRecord) -> None:
+        """Let later steps see this one, and the references of steps before it that do not count and so were not asked."""
+        index = record.task.step_index
+        self._caught_up(episode, index).append(recalled(self._run.mode.history, episode.steps[index], record))
+
+    def _caught_up(self, episode: Episode, index: int) -> list[HistoryEntry]:
+        entries = self._past.setdefault(episode.key, [])
+        entries += map(reference_entry, episode.steps[len(entries) : index])
+        return entries

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from guieval.engines.stop_signals import on_stop_signals
 from guieval.errors import AdapterFault, DataError, FatalEngineError, ServersAway
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import RunProgress
@@ -21,7 +22,6 @@ from guieval.running.resume.changes import check_directory, open_journal
 from guieval.running.resume.identity import manifest_of
 from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.session import Session
-from guieval.running.stop_signals import on_stop_signals
 
 
 class Runner:

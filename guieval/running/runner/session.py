@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.engines import Discovers, ReportsSetup
@@ -14,7 +15,8 @@ from guieval.engines.concurrency import Slots
 from guieval.errors import AdapterFault, EngineError, FatalEngineError, JournalError
 from guieval.journal import Journal
 from guieval.journal.setup import Setup
-from guieval.models import Engine, Request
+from guieval.models import ABCModel, Engine, Request
+from guieval.models.composition import Composition
 from guieval.running.kinds import kind_of
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Load, RunProgress
@@ -24,8 +26,10 @@ from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
+from guieval.running.runner.stages import STAGES, Stages
 from guieval.running.runner.step import Asker
 from guieval.secrets import Redaction
+from guieval.settings import key_variables
 from guieval.steps import Record, StepKey, StepRecord
 
 WINDOW_PER_SLOT = 4
@@ -50,6 +54,8 @@ class Session:
         self._journal = journal
         self._setups = setups
         self._patch_setup: Setup | None = None
+        self._both = Setup(), Setup(), Setup()
+        """The set-ups of a composition's planner and grounder, and what they come to."""
         self._first: StepKey | None = None
         """The step or task that is queried first, whose request the set-up describes."""
         self._first_noted = False
@@ -57,7 +63,7 @@ class Session:
         self._progress = progress
         self._on_progress = on_progress
         self._halt = halt
-        self._watch = AnswerWatch(run.model, journal.directory)
+        self._watch = AnswerWatch(run.model, journal)
         self._slots = Slots(run.answering.concurrency)
         self._scheduler = Scheduler(
             run.selection.refs,
@@ -99,9 +105,8 @@ class Session:
                 self._on_progress(self._progress)
         finally:
             self._journal.on_failure(lambda: None)
-            await self._run.engine.close()
-            if self._run.thoughts is not None:
-                await self._run.thoughts.close()
+            for engine in filter(None, (self._run.engine, self._run.answering.grounder, self._run.thoughts)):
+                await engine.close()
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._asking.close()
         self._journal.check()
@@ -116,11 +121,11 @@ class Session:
                 self._loop.call_soon_threadsafe(self._stop)
 
     def outcome(self) -> RunOutcome:
-        return RunOutcome.of(
+        return RunOutcome(
             self._run,
             self._journal.directory,
             self._answered.ledger,
-            self._progress,
+            replace(self._progress, load=Load),  # which would keep the session
             interrupted=(self._stopped or self._stop_asked) and not self._gives_up,
             gave_up=self._gives_up,
             endpoints=self._run.endpoints,
@@ -146,6 +151,11 @@ class Session:
     def _note_setup(self) -> None:
         engine = self._run.engine
         if isinstance(engine, ReportsSetup) and (setup := engine.setup()) is not None:
+            grounder = self._run.answering.grounder
+            other = grounder.setup() if isinstance(grounder, ReportsSetup) else None
+            if other is not None and (setup, other) != self._both[:2]:
+                self._both = setup, other, setup.joined(other)
+            setup = setup if other is None else self._both[2]
             self._progress.warnings += self._setups.note(setup, resumed=self._progress.resumed > 0)
         thoughts = self._run.thoughts
         if isinstance(thoughts, ReportsSetup) and (setup := thoughts.setup()) not in (None, self._patch_setup):
@@ -235,10 +245,13 @@ class Session:
         run = self._run
         root = kind_of(run.config).screens(run.benchmark, self._journal.directory)
 
-        def images(engine: Engine) -> ImageLoader:
-            encoding = run.model.config.scaffold.encoding
+        def images(engine: Engine, model: ABCModel = run.model) -> ImageLoader:
+            encoding = model.config.scaffold.encoding
             return ImageLoader(root, self._threads, form=engine.images, check=run.config.data.decode_check, encoding=encoding)
 
+        stages = None
+        if isinstance(run.model, Composition) and run.config.server.replay is None:
+            stages = Stages(run.model, run.engine, run.answering.grounder, images, self._journal.directory / STAGES)
         return Asker(
             model=run.model,
             engine=run.engine,
@@ -254,5 +267,6 @@ class Session:
             halted=lambda: self._progress.halted if self._halted() else None,
             lost=self._give_up_step,
             note=self._note_request,
-            redaction=Redaction.of_variables(run.config.server.api_key_env, run.config.history.patch_api_key_env),
+            redaction=Redaction.of_variables(*key_variables(run.config)),
+            stages=stages,
         )

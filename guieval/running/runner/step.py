@@ -13,7 +13,7 @@ from typing import Any
 
 from guieval.data.screenshots import FileDigest, Screenshot
 from guieval.engines import request_id
-from guieval.engines.concurrency import Slots
+from guieval.engines.concurrency import Slots, all_of
 from guieval.errors import EngineError, FatalEngineError, ScreenshotError
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
@@ -25,6 +25,7 @@ from guieval.models.scored_response import failed_adapter, failed_sample, read_r
 from guieval.running.costs import Tokens
 from guieval.running.fixed_thoughts import FixedThoughts
 from guieval.running.runner.image_cache import ImageLoader
+from guieval.running.runner.stages import Stages
 from guieval.secrets import Redaction
 from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel, Usage
 
@@ -51,7 +52,7 @@ class Asker:
     ``tokens`` are those of every response, counted when it is received. ``halted`` says why a step that was paid for may not be
     requested again. ``lost`` is called with the record of a step that was paid for and is given up, because the run ends,
     ``note`` with the first request of each step before it is sent.
-    ``redaction`` removes the keys from messages.
+    ``redaction`` removes the keys from messages. ``stages`` queries a composition.
     """
 
     model: ABCModel
@@ -69,6 +70,7 @@ class Asker:
     lost: Callable[[Any], None] = lambda record: None
     note: Callable[[Request], None] = lambda request: None
     redaction: Redaction = field(default_factory=lambda: Redaction(()))
+    stages: Stages | None = None
 
     async def answer(
         self,
@@ -84,46 +86,33 @@ class Asker:
         ``patched`` steps of the episode were patched before; ``last`` says that no step of it comes after this one. ``earlier``
         are samples that an earlier session had answered under the same past, by their index: only the others are requested.
         """
-        asked = Asked(Bill())
+        asked, earlier, origins = Asked(Bill()), earlier or {}, tuple(entry.origin for entry in past)
         try:
-            return await self._record(task, past, earlier or {}, asked, patched=patched, last=last)
+            samples = await self._samples(task, past, earlier, asked)
+            if len(samples) < len(self.sampling):  # nothing could be asked, and the samples at hand stay where they are
+                earlier = {}
+            if self.fixed is not None:
+                samples = [self.fixed.with_thought(task.key, sample) for sample in samples]
+            record = StepRecord(
+                task=task,
+                history=origins,
+                samples=tuple(samples),
+                earlier=tuple(sorted(earlier)),
+                models=tuple(asked.models),
+                screen=asked.screen,
+            )
+            if self.mode.stop == "never" or not record.finished:
+                return record
+            if after(record.sample.outcome.exact_match, patched, self.mode.patch) != "patch":
+                return record
+            return await self._patch(record, past, asked, last=last)
         except (FatalEngineError, asyncio.CancelledError) as ended:
             if asked.bill.others:  # the run is at its end, and what was paid must be on record
                 why = f": {ended}" if str(ended) else ""
                 others = tuple(asked.bill.others)
                 sample = failed_sample("generate", f"the run ended before this step was answered{why}", other_usage=others)
-                self.lost(StepRecord(task=task, history=tuple(entry.origin for entry in past), samples=(sample,)))
+                self.lost(StepRecord(task=task, history=origins, samples=(sample,)))
             raise
-
-    async def _record(
-        self,
-        task: StepTaskModel,
-        past: Sequence[HistoryEntry],
-        earlier: Mapping[int, Sample],
-        asked: Asked,
-        *,
-        patched: int,
-        last: bool,
-    ) -> StepRecord:
-        samples = await self._samples(task, past, earlier, asked)
-        if len(samples) < len(self.sampling):  # nothing could be asked, and the samples at hand stay where they are
-            earlier = {}
-        if self.fixed is not None:
-            samples = [self.fixed.with_thought(task.key, sample) for sample in samples]
-        origins = tuple(entry.origin for entry in past)
-        record = StepRecord(
-            task=task,
-            history=origins,
-            samples=tuple(samples),
-            earlier=tuple(sorted(earlier)),
-            models=tuple(asked.models),
-            screen=asked.screen,
-        )
-        if self.mode.stop == "never" or not record.finished:
-            return record
-        if after(record.sample.outcome.exact_match, patched, self.mode.patch) != "patch":
-            return record
-        return await self._patch(record, past, asked, last=last)
 
     async def _patch(self, record: StepRecord, past: Sequence[HistoryEntry], asked: Asked, *, last: bool) -> StepRecord:
         """A mismatched step with its patch; as one without an answer, to be sent again, if the thought cannot be had."""
@@ -202,20 +191,15 @@ class Asker:
             self.note(requests[0])
         if len(requests) == 1 and not earlier:
             return [await self._sample(requests[0], asked)]
-        asking = [asyncio.create_task(self._sample(request, asked)) for request in requests]
-        try:
-            new = iter(await asyncio.gather(*asking))
-            return [earlier[number] if number in earlier else next(new) for number in range(len(self.sampling))]
-        finally:  # after one has ended the run the others must not go on
-            for each in asking:
-                each.cancel()
+        new = iter(await all_of(self._sample(request, asked) for request in requests))
+        return [earlier[number] if number in earlier else next(new) for number in range(len(self.sampling))]
 
     async def _sample(self, request: Request, asked: Asked) -> Sample:
         left = self.model.config.scaffold.retries.parse
         while True:
             async with self.slots:
                 started = time.monotonic()
-                reply = await self._reply(self._generate, request)
+                reply = await self._reply(self._generate if self.stages is None else self.stages.generate, request)
             others = tuple(request.bill.others)
             if isinstance(reply, Sample):
                 return reply.model_copy(update={"other_usage": others})

@@ -16,11 +16,11 @@ from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder, is_run
 from guieval.journal.run_folders import is_rollout, one_run, rollouts_below, rounds_of, runs_below, runs_over, several_runs
 from guieval.registry import load_benchmark
-from guieval.reports.tables.records import writable
+from guieval.reports.tables.records import writable, write_file
 from guieval.studies.consistency.human_labels import read_human_labels
 from guieval.studies.consistency.judging import Consistency, read_consistency
 from guieval.studies.consistency.page import consistency_page
-from guieval.studies.consistency.tables import consistency_json, example_table, step_lines, tables
+from guieval.studies.consistency.tables import consistency_json, example_table, step_row, tables
 from guieval.studies.decisions.clustering import DEFAULTS
 
 UNDECIDED: dict[str, bool | None] = {"apart": None, "inconsistent": False}
@@ -82,8 +82,8 @@ def consistency(
             made.append(shown)
         write_tables(made, chosen)
     if steps is not None:
-        steps.write_text(step_lines(found, as_csv=steps.suffix.lower() == ".csv"), encoding="utf-8")
-        say(f"steps:    {len(found.traces):,} in {steps}", err=True)
+        rows = [step_row(trace, found) for trace in found.traces]
+        say(f"steps:    {write_file(steps, rows, list(rows[0])):,} in {steps}", err=True)
     if page is not None:
         _write_page(found, page, data, examples, meant)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -15,7 +13,6 @@ import typer
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.doctor.counts import counted
-from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, nearest, refuse
 from guieval.journal.run_folders import several_runs
 from guieval.metrics.measured import SHARE, Measured
@@ -25,7 +22,8 @@ from guieval.reports.leaderboards.published_results import joined
 from guieval.reports.tables.table import Number, Table, columns
 from guieval.studies.correlation.coefficients import Correlation
 from guieval.studies.correlation.coefficients import correlate as correlation_of
-from guieval.studies.correlation.predictors import MEASURES, choices_of_models, compare_predictors
+from guieval.studies.correlation.predictors import MEASURES, choices_of_models, common, compare_predictors
+from guieval.studies.csv_columns import number, read_columns
 
 if TYPE_CHECKING:
     Point = tuple[str, float, float]
@@ -97,15 +95,17 @@ def _points_of(
         return published.pairs, [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]
     if len(files) > 1:
         raise UsageError(f"several sources must all be run directories, and {lone!r} is none")
+    if not files[0].exists():
+        raise UsageError(f"there is neither a CSV file nor a run directory at {lone!r}")
     return lambda x, y: _of_csv(files[0], x, y), []
 
 
 def _of_csv(file: Path, x: str, y: str) -> list[Point]:
     """(name, x, y) of each line that has both numbers; a line's name is its first column that is neither."""
     points = []
-    for number, line in _lines(file, (x, y)):
-        name = next((text for column, text in line.items() if column not in (x, y)), f"line {number}")
-        values = [_number(line[column], file, number, column) for column in (x, y)]
+    for place, line in read_columns(file, (x, y))[1]:
+        name = next((text for column, text in line.items() if column not in (x, y)), f"line {place}")
+        values = [number(line[column], file, place, column) for column in (x, y)]
         if values[0] is not None and values[1] is not None:
             points.append((name, values[0], values[1]))
     return points
@@ -114,14 +114,14 @@ def _of_csv(file: Path, x: str, y: str) -> list[Point]:
 def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: str | None) -> list[Point]:
     """(run, its metric ``x`` in %, its model's ``y``); every run must have both, and every model one run."""
     live: dict[str, float] = {}
-    for number, line in _lines(online, ("model", y)):
-        value = _number(line[y], online, number, y)
+    for place, line in read_columns(online, ("model", y))[1]:
+        value = number(line[y], online, place, y)
         if line["model"] in live:
-            raise DataError(f"{online}, line {number}: the model {line['model']!r} has a value already")
+            raise DataError(f"{online}, line {place}: the model {line['model']!r} has a value already")
         if value is not None:
             live[line["model"]] = value
     board = leaderboard(several_runs(directories), None if protocol is None else [protocol])
-    places = [place for place, column in enumerate(board.columns) if column.metric == x]
+    places = [at for at, column in enumerate(board.columns) if column.metric == x]
     if not places:
         names = list(dict.fromkeys(column.metric for column in board.columns))
         raise UsageError(f"the runs have no metric {x!r}{nearest(x, names)}; they have: {', '.join(names)}")
@@ -147,34 +147,6 @@ def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: st
     return points
 
 
-def _lines(file: Path, columns: tuple[str, str]) -> list[tuple[int, dict[str, str]]]:
-    """A CSV file's lines, numbered from 2, by column; all ``columns`` must be there."""
-    try:
-        with io.StringIO(read_bytes(file).decode("utf-8-sig"), newline="") as stream:
-            reader = csv.DictReader(stream, restval="")
-            lines = [(number, {key: text for key, text in line.items() if key}) for number, line in enumerate(reader, 2)]
-            names = [name for name in reader.fieldnames or () if name]
-    except FileNotFoundError:
-        raise UsageError(f"there is neither a CSV file nor a run directory at {str(file)!r}") from None
-    except OSError as error:
-        raise UsageError(f"{str(file)!r} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{str(file)!r} is not a CSV file in UTF-8: {error}") from None
-    for column in columns:
-        if column not in names:
-            raise UsageError(f"{str(file)!r} has no column {column!r}{nearest(column, names)}; it has: {', '.join(names)}")
-    return lines
-
-
-def _number(text: str, file: Path, line: int, column: str) -> float | None:
-    if not text.strip() or text.strip() == "-":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(f"{file}, line {line}, column {column}: expected a number, got {text!r:.80}") from None
-
-
 def _show(points: list[Point], x: str, y: str, notes: list[str], *, json: bool) -> None:
     found = correlation_of([point[1] for point in points], [point[2] for point in points])
     notes = [*(f"note: {line}" for line in found.warnings), *notes]
@@ -192,8 +164,8 @@ def _show(points: list[Point], x: str, y: str, notes: list[str], *, json: bool) 
 
 def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, json: bool) -> None:
     """Compare several columns by how they predict ``y``, over the models that have all of them."""
-    models, metrics, predicted, missing = _common(columns_of)
-    found, notes = compare_predictors(metrics, predicted), [*missing, *notes]
+    models, metrics, predicted, left_out = common(columns_of)
+    found, notes = compare_predictors(metrics, predicted), [*_missing(left_out), *notes]
     if json:
         print_json({"y": y, "models": models, **asdict(found), "notes": notes})
         return
@@ -211,22 +183,14 @@ def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, js
         say(line)
 
 
-def _common(
-    columns_of: dict[str, list[Point]],
-) -> tuple[list[str], dict[str, list[float]], list[float], list[str]]:
-    """The models that have all columns, the columns over them and what is predicted, and a note on the others."""
-    values = {column: {name: (across, up) for name, across, up in points} for column, points in columns_of.items()}
-    models = [name for name in next(iter(values.values())) if all(name in own for own in values.values())]
-    predicted = [next(iter(values.values()))[name][1] for name in models]
-    left_out = len({name for own in values.values() for name in own}) - len(models)
-    notes = [f"note: {counted(left_out, 'model')} left out, because a metric is missing"] * bool(left_out)
-    return models, {column: [own[name][0] for name in models] for column, own in values.items()}, predicted, notes
+def _missing(models: int) -> list[str]:
+    return [f"note: {counted(models, 'model')} left out, because a metric is missing"] * bool(models)
 
 
 def _show_choices(columns_of: dict[str, list[Point]], stated: list[float], y: str, notes: list[str], *, json: bool) -> None:
     """R² over every choice of the models that have all columns, by its size, next to what is stated."""
-    models, metrics, predicted, missing = _common(columns_of)
-    found, notes = choices_of_models(metrics, predicted, stated), [*missing, *notes]
+    models, metrics, predicted, left_out = common(columns_of)
+    found, notes = choices_of_models(metrics, predicted, stated), [*_missing(left_out), *notes]
     named = [", ".join(models[place] for place in each.nearest) for each in found]
     if json:
         rows = [{**asdict(each), "nearest": name} for each, name in zip(found, named, strict=True)]

@@ -132,7 +132,7 @@ def _run(opened: OpenSweep | None, *, drop_answers: bool, quiet: bool) -> int | 
 
 
 def _report_lost(number: int, ended: RunOutcome) -> None:
-    for stage, failures in ended.failures.items():
+    for stage, failures in ended.progress.by_stage.items():
         say(f"failed:   setting {number}: {counted(failures.count, 'step')} at {stage}, first: {failures.example}")
     if ended.gave_up:
         say(f"stopped:  setting {number}: too many requests in a row were not answered")

@@ -25,20 +25,7 @@ _MOST_DIGITS = 20
 
 
 @RUN.options(
-    *(
-        "model",
-        "mode",
-        "limit",
-        "seed",
-        "data",
-        "split",
-        "subset",
-        "episodes",
-        "protocol",
-        "adapter",
-        "scaffold",
-        "thinking",
-    ),
+    *("model", "mode", "limit", "seed", "data", "split", "subset", "episodes", "protocol", "adapter", "scaffold", "thinking"),
     *("base_urls", "engine", "served_model", "concurrency", "timeout", "max_attempts", "patience", "fixed_thoughts", "samples"),
     *OPTIONS,
     mode="Mode: offline or soeval; soeval continues with a round's first sample.",

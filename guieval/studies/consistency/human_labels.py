@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from guieval.data.files import read_bytes
+from guieval.data.files import read_text
 from guieval.errors import DataError, UsageError, nearest
 from guieval.steps import StepKey
+from guieval.studies.csv_columns import read_columns
 
 _WORDS = {
     **dict.fromkeys(("true", "yes", "1", "consistent"), True),
@@ -49,7 +48,7 @@ def read_human_labels(file: Path) -> dict[StepKey, bool]:
             labels[key] = _WORDS[word]
     except OSError as error:
         raise UsageError(f"the labels {str(file)!r} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
         raise UsageError(f"the labels {str(file)!r} are not text in UTF-8: {error}") from None
     if not labels:
         raise UsageError(f"the file {str(file)!r} has no label")
@@ -57,32 +56,25 @@ def read_human_labels(file: Path) -> dict[StepKey, bool]:
 
 
 def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with io.StringIO(read_bytes(file).decode("utf-8-sig"), newline="") as stream:
-        if file.suffix.lower() == ".csv":
-            reader = csv.DictReader(stream)
-            names = [name for name in reader.fieldnames or () if name]
-            for needed in _NEEDED:
-                if needed not in names:
-                    hint = nearest(needed, names)
-                    raise UsageError(f"{str(file)!r} has no column {needed!r}{hint}; it has: {', '.join(names) or 'none'}")
-            for row in reader:
-                yield reader.line_num, {name: _as_it_was(value) for name, value in row.items()}
-            return
-        for number, line in enumerate(stream, 1):
-            if not line.strip():
-                continue
-            try:
-                values = json.loads(line)
-            except (ValueError, RecursionError):
-                raise DataError(f"{file}, line {number}: is not JSON; a table's name must end in .csv") from None
-            if not isinstance(values, dict):
-                raise DataError(f"{file}, line {number}: expected an object with {', '.join(_NEEDED)}")
-            for needed in _NEEDED:
-                if needed not in values:
-                    raise DataError(f"{file}, line {number}: has no {needed!r}{nearest(needed, values)}")
-            yield number, values
+    if file.suffix.lower() == ".csv":
+        for number, row in read_columns(file, _NEEDED)[1]:
+            yield number, {name: _as_it_was(text) for name, text in row.items()}
+        return
+    for number, line in enumerate(read_text(file, encoding="utf-8-sig").split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError):
+            raise DataError(f"{file}, line {number}: is not JSON; a table's name must end in .csv") from None
+        if not isinstance(values, dict):
+            raise DataError(f"{file}, line {number}: expected an object with {', '.join(_NEEDED)}")
+        for needed in _NEEDED:
+            if needed not in values:
+                raise DataError(f"{file}, line {number}: has no {needed!r}{nearest(needed, values)}")
+        yield number, values
 
 
-def _as_it_was(value: Any) -> Any:
+def _as_it_was(value: str) -> str:
     """A cell without the apostrophe that keeps a spreadsheet from running it, as ``--steps FILE.csv`` writes it."""
-    return value[1:] if isinstance(value, str) and value.startswith(_DEFUSED) else value
+    return value[1:] if value.startswith(_DEFUSED) else value

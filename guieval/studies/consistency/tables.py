@@ -6,7 +6,6 @@ The forms are those of the GUIEvalKit paper's Tables 5, 6, 7, 21 and 22. The pag
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,7 +16,6 @@ from guieval.history import describe, in_words
 from guieval.metrics import Measured
 from guieval.metrics.measured import mean_over_episodes
 from guieval.metrics.rounding import percentage
-from guieval.reports.tables.records import csv_text
 from guieval.reports.tables.table import NOTHING, Number, Row, Table, bare, columns, share
 from guieval.steps import EpisodeKey
 from guieval.studies.consistency.contingency import Contingency, Stratified
@@ -131,12 +129,6 @@ def step_row(trace: Trace, found: Consistency) -> dict[str, Any]:
         "judges": {judge.title: names[each.consistent] for judge, each in zip(found.judges, trace.judges, strict=True)},
         "thought": trace.thought,
     }
-
-
-def step_lines(found: Consistency, *, as_csv: bool) -> str:
-    """Every trace, one a line: JSON objects, or a table for a spreadsheet."""
-    rows = [step_row(trace, found) for trace in found.traces]
-    return csv_text(rows, list(rows[0])) if as_csv else "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def decided(finding: JudgeFinding) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,6 +113,24 @@ def choices_of_models(
         each = tuple((float(own[best]), float(own.min()), float(own.max())) for own in r2)
         found.append(Choices(size, len(rows), each, tuple(rows[best].tolist())))
     return found
+
+
+class Common(NamedTuple):
+    """The n models that have all metrics: their names, each metric and the predicted one over them, and how many lack one."""
+
+    models: list[str]
+    metrics: dict[str, list[float]]
+    predicted: list[float]
+    left_out: int
+
+
+def common(points: Mapping[str, Sequence[tuple[str, float, float]]]) -> Common:
+    """The models that have all metrics, in the order of the first; ``points`` of each are (model, metric, predicted)."""
+    values = {metric: {name: (across, up) for name, across, up in of} for metric, of in points.items()}
+    first = next(iter(values.values()))
+    models = [name for name in first if all(name in own for own in values.values())]
+    metrics = {metric: [own[name][0] for name in models] for metric, own in values.items()}
+    return Common(models, metrics, [first[name][1] for name in models], len(set().union(*values.values())) - len(models))
 
 
 def _estimate(values: Floats) -> Measured:

@@ -6,19 +6,15 @@ the mean over all their episodes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 
 from guieval.evaluation.protocol import PROGRESS
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import rounds_of
 from guieval.metrics import Measured
-from guieval.metrics.intervals import Interval
 from guieval.metrics.protocol_metric import ProtocolMetric
 from guieval.scoring.matrix import judge_run
-from guieval.studies.training_curves import half_width
 
 
 def progress_by_seed(parts: Sequence[Path], protocol: str | None = None) -> Mapping[int, Measured]:
@@ -29,16 +25,6 @@ def progress_by_seed(parts: Sequence[Path], protocol: str | None = None) -> Mapp
     rounds = [{seed: each for each in rounds_of(part) if (seed := _seed(each)) is not None} for part in parts]
     shared = [seed for seed in rounds[0] if all(seed in of for of in rounds)]
     return {seed: _over([_progress(of[seed], protocol) for of in rounds]) for seed in shared}
-
-
-def mean_progress(of: Mapping[int, Measured]) -> Measured:
-    """The mean over seeds with Student's interval."""
-    values = [each.value for each in of.values() if each.value is not None]
-    if not values:
-        return Measured(None, of="seeds", unit="")
-    half, mean = half_width(values), fmean(values)
-    interval = None if math.isnan(half) else Interval(mean - half, mean + half, 0.95, "student")
-    return Measured(mean, len(values), "seeds", interval=interval, unit="")
 
 
 def _seed(run: Path) -> int | None:

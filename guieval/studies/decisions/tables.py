@@ -25,7 +25,6 @@ from guieval.studies.decisions.measures import (
     solved_steps,
 )
 from guieval.studies.decisions.points import Ints
-from guieval.studies.decisions.seeds import mean_progress
 from guieval.studies.decisions.sensitivity import (
     ALIGNED,
     METRIC_RADII,
@@ -40,6 +39,7 @@ from guieval.studies.decisions.sensitivity import (
     turned_about,
 )
 from guieval.studies.decisions.shifts import TRENDS, ShiftCell, Shifts
+from guieval.studies.training_curves import mean_over_seeds
 
 STEP_COLUMNS = (
     *("run", "model", "benchmark", "subset", "episode_id", "step_index"),
@@ -117,7 +117,7 @@ def progress_table(progress: Mapping[str, Mapping[int, Measured]]) -> Table:
             seed, value = list(of.items())[place] if place < len(of) else (None, None)
             cells += [None if seed is None else str(seed), None if value is None else bare(value.value, ".4f")]
         rows.append((f"S{place + 1}", *cells))
-    means = [mean_progress(of) for of in progress.values()]
+    means = [mean_over_seeds([each.value for each in of.values() if each.value is not None]) for of in progress.values()]
     rows.append(("mean", *(cell for each in means for cell in (None, estimated(each, 4)))))
     header = [name for title in progress for name in (f"{title}: seed", "progress")]
     note = "progress of the first sample of each step; 95 % intervals over seeds (Student's)"
@@ -184,7 +184,7 @@ def _crossed(names: Sequence[str], counts: list[list[int]]) -> list[Row]:
 
 
 def sensitivity_tables(run: Sensitivity) -> list[Table]:
-    """Tables 10 to 13 of one run."""
+    """The decisions of one run under other radii, cluster sizes and thresholds (GUIEvalKit paper, Tables 10 to 13)."""
     where = f": {run.title}" if run.title else ""
 
     def moved(pair: tuple[Neighbourhood, Neighbourhood], digits: int) -> Number:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from guieval.errors import UsageError, known_name
 from guieval.reports.leaderboards.published_results import Joined, get_results, joined
 from guieval.reports.plots.drawn import RUNS, Drawn, PlotKind, PlotOptions
+from guieval.studies.correlation.predictors import common
 from guieval.studies.plots.budgets import AXES, budgets, discs
 from guieval.studies.plots.clusters import clusters, reachabilities
 from guieval.studies.plots.paradigms import paradigms, three_axes
@@ -55,12 +56,8 @@ def _reliability(options: PlotOptions) -> Drawn:
     shown = joined(tables)
     panels = []
     for live in y:
-        pairs = [shown.pairs(name, live) for name in x]
-        every_x = set.intersection(*({model for model, _, _ in points} for points in pairs))
-        for name, found in zip(x, pairs, strict=True):
-            points = [point for point in found if point[0] in every_x]
-            across, up = [point[1] for point in points], [point[2] for point in points]
-            panels.append(Panel(_axis(shown, name), [point[0] for point in points], across, up))
+        models, metrics, up, _ = common({name: shown.pairs(name, live) for name in x})
+        panels += [Panel(_axis(shown, name), models, metrics[name], up) for name in x]
     drawn = reliability(panels, [_axis(shown, live) for live in y], degree, options.width)
     same = ", over the models that have all of them" * (len(x) > 1)
     caption = (

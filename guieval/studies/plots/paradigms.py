@@ -16,6 +16,7 @@ from guieval.reports.plots.drawn import check_labels
 from guieval.reports.plots.paper import LOOKS, Width, drawing, label_axes
 from guieval.running.estimate import duration
 from guieval.studies.correlation.coefficients import correlate
+from guieval.studies.correlation.predictors import common
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,9 +45,8 @@ def paradigms(
             f"paradigms needs a run for each --x, in order, and the online one last: {len(x)} --x and {len(runs)} runs"
         )
     check_labels(labels, len(runs))
-    points = {name: {model: (across, up) for model, across, up in tables.pairs(name, y)} for name in x}
-    models = [model for model in points[x[0]] if all(model in own for own in points.values())]
-    fits = [correlate([own[model][0] for model in models], [own[model][1] for model in models]).r2 for own in points.values()]
+    models, metrics, live, _ = common({name: tables.pairs(name, y) for name in x})
+    fits = [correlate(metrics[name], live).r2 for name in x]
     found = []
     for place, (run, r2) in enumerate(zip(runs, [*fits, 1.0], strict=True)):
         seconds = duration(run)

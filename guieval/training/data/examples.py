@@ -176,11 +176,11 @@ def reference_completion(model: ABCModel, task: StepTaskModel, thought: str | No
 def own_completion(model: ABCModel, task: StepTaskModel, sample: Sample) -> str | None:
     """The model's own response with its thought, if it was exactly right, else ``None``.
 
-    If the server separated the thought, the response is rendered in the family's own format.
+    If the server separated the thought, or the responses are of several stages, it is rendered in the family's own format.
     """
     if not sample.outcome.exact_match or sample.raw_response is None or sample.action is None:
         return None
-    if sample.reasoning is None:
+    if sample.reasoning is None and not sample.stage:
         return sample.raw_response
     try:
         return model.render(task, sample.action, sample.thought, sample.conclusion)

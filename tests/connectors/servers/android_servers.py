@@ -77,8 +77,9 @@ class Emulator:
 class AndroidWorldServer(Emulator):
     """``/suite`` has two task types; an instance that has begun cannot begin again before its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *families: str) -> None:
         super().__init__()
+        self.families = families or ("android_world",)
         self.suite = {"OpenAppTaskEval": 2, "SystemBrightnessMax": 1}
         self.seed = 42
 
@@ -117,7 +118,7 @@ class AndroidWorldServer(Emulator):
         return web.json_response({"length": self.suite[request.query["task_type"]]})
 
     async def reinitialize(self, request: web.Request) -> web.Response:
-        if request.query["task_family"] != "android_world":
+        if request.query["task_family"] not in self.families:
             return web.json_response({"detail": f"Invalid task family: {request.query['task_family']}"}, status=400)
         self.seed = int(request.query["seed"])
         self.suite = dict.fromkeys(self.suite, int(request.query["n_task_combinations"]))

@@ -103,6 +103,7 @@ def test_nothing_is_downloaded_without_consent(download: Callable[..., Done], tm
     ("error", "arguments", "words"),
     [
         (None, ("--revision", "mainn"), "has no revision 'mainn' (did you mean 'main'?); known: main, or a commit"),
+        (None, (), "has none of the expected files"),
         ((401, "RepoNotFound"), (), "does not exist, or is private"),
         ((403, "GatedRepo"), (), "asks for its terms to be accepted"),
         ((500, ""), (), "could not be read"),
@@ -116,20 +117,18 @@ def test_what_the_hub_refuses_is_one_sentence(
     assert done.code == 2 and done.err.count("\n") == 1 and words in done.err, done.err
 
 
-def test_other_files_at_the_hub_and_a_hub_that_is_away(download: Callable[..., Done], tmp_path: Path) -> None:
-    with serving(LocalHub(REPOSITORY, {"README.md": b""})) as hub:
-        done = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "out")
-        assert done.code == 2 and "has none of the expected files" in done.err
-    away = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "out")
-    assert away.code == 2 and "could not be read" in away.err and away.err.count("\n") == 1
-
-
-def test_a_folder_below_a_file_and_a_client_told_to_stay_offline(download: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_hub_that_is_away_a_folder_below_a_file_and_a_client_told_to_stay_offline(
+    download: Callable[..., Done], tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    below = download("http://127.0.0.1:1", "screenspot-v2", "--yes", "--out", tmp_path / "file" / "out")
-    assert below.code == 2 and below.err == f"guieval: '{tmp_path / 'file'}' is a file, not a folder\n"
-    offline = download("http://127.0.0.1:1", "screenspot-v2", "--yes", "--out", tmp_path / "out", offline=True)
-    assert offline.code == 2 and "HF_HUB_OFFLINE is set" in offline.err and offline.err.count("\n") == 1
+    below = f"guieval: '{tmp_path / 'file'}' is a file, not a folder\n"
+    for out, offline, words in (
+        ("out", False, "could not be read"),
+        ("file/out", False, below),
+        ("out", True, "HF_HUB_OFFLINE"),
+    ):
+        done = download("http://127.0.0.1:1", "screenspot-v2", "--yes", "--out", tmp_path / out, offline=offline)
+        assert done.code == 2 and done.err.count("\n") == 1 and words in done.err, done.err
 
 
 @every_row(("name", "inside"), [("ui-i2e-bench", ""), ("venusbench-gd", ""), ("androidcontrol-curated", "benchmark_resource/")])
@@ -166,16 +165,15 @@ def test_what_is_not_on_the_hub(download: Callable[..., Done], tmp_path: Path) -
     assert wrong.code == 2 and "did you mean 'screenspot-v2'?" in wrong.err
 
 
-def test_every_repository_is_the_one_that_the_loader_names_and_every_one_on_the_hub_is_in_the_table() -> None:
+def test_every_repository_is_the_one_that_the_loader_names_and_every_one_on_the_hub_is_in_the_table(
+    guieval: CommandLine,
+) -> None:
     for name, download in downloads().items():
         assert f"huggingface.co/datasets/{download.repository}" in benchmarks()[name].source, name
-    on_hub = {name for name, kind in benchmarks().items() if kind.source.startswith("huggingface.co/datasets/")}
-    assert on_hub <= downloads().keys()
-
-
-def test_what_can_be_downloaded_says_so(guieval: CommandLine) -> None:
     assert ": guieval data download screenspot-v2 --out DIR (about 1.33 GB)" in guieval("benchmarks", "screenspot-v2").out
     assert "guieval data download" not in guieval("benchmarks", "osworld-g").out
+    on_hub = {name for name, kind in benchmarks().items() if kind.source.startswith("huggingface.co/datasets/")}
+    assert on_hub <= downloads().keys()
 
 
 def damaged() -> bytes:

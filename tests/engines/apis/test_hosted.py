@@ -152,14 +152,6 @@ def test_several_calls_keep_their_order(kind: str, ask: Ask) -> None:
         assert ask(server.base_url).text == text
 
 
-@pytest.mark.parametrize("fault", ["503", "500"])
-def test_a_failure_is_tried_again(kind: str, ask: Ask, sleeps: Sleeps, fault: str) -> None:
-    with mock(kind, first_faults=(fault,), retry_after="7") as server:
-        reply = ask(server.base_url)
-    assert reply.attempts == 2 and reply.text == called(CLICK[kind])
-    assert (sleeps.seconds[0] > 6) == (fault == "503"), "Retry-After is honoured"
-
-
 WHOLE = Usage(prompt_tokens=3000, completion_tokens=60)
 CUT = {"openai-responses": "max_output_tokens", "anthropic": "max_tokens", "gemini": "MAX_TOKENS"}
 

@@ -28,8 +28,10 @@ from guieval.errors import UsageError
 from guieval.journal import METRICS, STEPS, RunFolder
 from guieval.models import ModelConfig
 from guieval.playground.mock_server import MockServer, MockSettings
-from guieval.running.execute import Servers
+from guieval.running.execute import Executor
 from guieval.running.progress.display import Display
+from guieval.running.telemetry import Telemetry
+from guieval.settings import RunConfig
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.outage import reserved_port
@@ -261,7 +263,7 @@ def test_one_that_is_killed_later_is_reported_at_once(tmp_path: Path, fake: Fake
 
 def test_a_server_that_died_between_two_runs_is_restarted(tmp_path: Path, fake: Fake) -> None:
     server = VLLMServer(MODEL, settings(), tmp_path / "vllm.log")
-    with Servers(Display()) as launching:
+    with Executor(RunConfig(model="tiny", bench="demo"), Display(), Telemetry([], Display())) as launching:
         launching.use(server)
         launching.use(server)
         assert len(fake.starts) == 1

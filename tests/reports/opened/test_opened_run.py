@@ -18,7 +18,6 @@ from guieval.errors import GuievalError, ScreenshotError, UsageError
 from guieval.journal import MANIFEST, STEPS
 from guieval.reports.marks import BLUE, ORANGE
 from guieval.reports.opened import OpenedRun
-from guieval.reports.tables.writers import plain
 from guieval.steps import EpisodeKey, StepRecord
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
@@ -87,24 +86,15 @@ def test_a_row_for_each_planned_step(guieval: CommandLine, tmp_path: Path, frame
     assert steps.verdict.nunique() > 1, "the agent is right at some steps and wrong at others"
 
 
-def test_the_figures_are_those_that_score_prints(guieval: CommandLine, tmp_path: Path) -> None:
-    directory = scripted(guieval, tmp_path / "run")
-    for protocol in (None, "osatlas"):
-        metrics = offline_run(directory).metrics(protocol)
-        named = [] if protocol is None else ["--protocol", protocol]
-        assert str(metrics).count("\n") == len(metrics)
-        values = json.loads(guieval("score", directory, *named, "--json").out)["runs"][0]
-        summary = values["summary"]
-        assert {**summary["metrics"], **summary["own"]} == {name: plain(each) for name, each in metrics.items()}
-    with pytest.raises(UsageError, match="did you mean 'exact match'"):
-        metrics["exact mach"]
-
-
 def test_figures_and_rows_agree(guieval: CommandLine, tmp_path: Path, frames: Any) -> None:
     run = offline_run(scripted(guieval, tmp_path / "run"))
     for protocol in ("guievalkit", "osatlas"):
         assert run.steps(protocol).exact_match.mean() == pytest.approx(run.metrics(protocol)["exact match"].value)
-    table = run.metrics().to_pandas()
+    metrics = run.metrics()
+    assert str(metrics).count("\n") == len(metrics)
+    with pytest.raises(UsageError, match="did you mean 'exact match'"):
+        metrics["exact mach"]
+    table = metrics.to_pandas()
     assert table.loc["exact match", "n"] == len(run) and table.loc["exact match", "low"] <= table.loc["exact match", "value"]
 
 

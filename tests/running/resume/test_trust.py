@@ -166,6 +166,7 @@ OPENENV = {"mode": "online", "bench": "openenv"}
         ({"engine": "gemini", "proxy": "http://evil:3128"}, {"proxy": "http://evil:3128"}),
         ({"model": "gpt-6.2-sol-computer", "insecure_tls": "I accept unverified certificates"}, None),
         ({"patch_base_urls": ["http://h:1/v1"], "patch_api_key_env": "HOME"}, None),
+        ({"grounder_base_urls": ["http://h:1/v1"]}, {"grounder_base_urls": ["http://h:1/v1"]}),
         ({"cluster": "ray", "cluster_address": "evil:6379"}, {"cluster_address": "evil:6379"}),
         ({"track": ["mlflow"], "tracking": {"uri": "http://evil"}}, None),
         ({"engine": "vllm", "vllm": {"max-model-len": 5}}, {"vllm": {"max_model_len": 5}}),

@@ -44,10 +44,10 @@ def test_responses_that_could_not_be_used_are_billed_and_kept(tmp_path: Path) ->
     assert [samples[name].usage for name in "abc"] == [USAGE, None, USAGE]
     assert all(samples[name].other_usage == (USAGE, USAGE) for name in "abc"), "also of the step that failed"
     assert samples["a"].paid == Usage(prompt_tokens=300, completion_tokens=30)
-    assert outcome.tokens == Tokens(answers=8, reported=8, prompt=800, completion=80, others=6)
+    assert outcome.progress.tokens == Tokens(answers=8, reported=8, prompt=800, completion=80, others=6)
     resumed = scripted_runner(tmp_path, EPISODES, Wasteful()).execute(resume=True)
     whole = Tokens(answers=11, reported=11, prompt=1100, completion=110, others=8)
-    assert resumed.tokens == whole, "the journal's, and b's again"
+    assert resumed.progress.tokens == whole, "the journal's, and b's again"
 
 
 def test_a_scaffolds_further_requests_for_an_action_are_billed(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_scaffolds_further_requests_for_an_action_are_billed(tmp_path: Path) -
     engine = ScriptedEngine(policy, usage=lambda request: USAGE)
     scaffold = Scaffold(name="own", retries=Retries(parse=2))
     model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted", scaffold=scaffold))
-    tokens = scripted_runner(tmp_path, EPISODES, engine, model=model).execute(resume=False).tokens
+    tokens = scripted_runner(tmp_path, EPISODES, engine, model=model).execute(resume=False).progress.tokens
     samples = {record.task.episode_id: record.sample for record in RunFolder(tmp_path).records}
     found = {name: (sample.outcome.verdict, len(sample.other_usage)) for name, sample in samples.items()}
     assert found == {"a": ("right", 2), "b": ("unparseable", 2), "c": ("right", 0)} and asked == {"a": 3, "b": 3, "c": 1}
@@ -74,7 +74,7 @@ def test_a_fatal_error_leaves_what_was_paid_on_record(tmp_path: Path) -> None:
         runner.execute(resume=False)
     (record,) = RunFolder(tmp_path).records
     assert not record.finished and record.sample.other_usage == (USAGE, USAGE)
-    assert runner.broken_off is not None and runner.broken_off.tokens.others == 2
+    assert runner.broken_off is not None and runner.broken_off.progress.tokens.others == 2
     assert scripted_runner(tmp_path, EPISODES, Wasteful()).execute(resume=True).summary().complete
 
 
@@ -88,7 +88,7 @@ def test_a_budget_that_is_used_up_ends_the_step_that_was_paid_for(tmp_path: Path
     engine = Careful()
     used_up = "the budget is used up"
     runner = scripted_runner(tmp_path, EPISODES, engine, halt=lambda progress: used_up if progress.tokens.answers else None)
-    assert runner.execute(resume=False).halted == used_up
+    assert runner.execute(resume=False).progress.halted == used_up
     records = list(RunFolder(tmp_path).records)
     assert records and all("the budget is used up" in record.sample.outcome.reason for record in records)
     assert not engine.requests
@@ -116,6 +116,6 @@ def test_what_the_thought_of_a_patch_cost_is_on_record(tmp_path: Path, method: s
     for record in records:
         counted.add(record)
     thoughts = (1 if fails else 3) * (method == "on-policy")
-    assert counted == outcome.tokens and counted.answers == 3 * len(records) + thoughts
+    assert counted == outcome.progress.tokens and counted.answers == 3 * len(records) + thoughts
     assert sum(len(sample.responses) for record in records for sample in record.billed) == counted.answers
     assert records[0].finished is not fails

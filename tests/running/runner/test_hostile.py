@@ -137,7 +137,7 @@ def test_a_screenshot_that_cannot_be_made_costs_its_step(tmp_path: Path) -> None
     engine.images = "bytes"
     model = Huge(ModelConfig(name="scripted", adapter="scripted"))
     outcome = a_run(tmp_path / "run", model=model, engine=engine, benchmark=Drawn(EPISODES_)).execute(resume=False)
-    assert outcome.failures["screenshot"].count == STEPS_ and not engine.requests
+    assert outcome.progress.by_stage["screenshot"].count == STEPS_ and not engine.requests
 
 
 def test_a_reply_no_file_can_hold_is_journalled_and_goes_on(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_only_an_engine_that_may_come_back_is_given_up(tmp_path: Path, patience:
     run = a_run(tmp_path / "run", engine=engine, benchmark=ListBenchmark(episodes), give_up_after=patience)
     outcome = run.execute(resume=False)
     assert outcome.gave_up is (patience is not None)
-    assert outcome.failures["generate"].count == (240 if patience is None else GIVE_UP_AFTER)
+    assert outcome.progress.by_stage["generate"].count == (240 if patience is None else GIVE_UP_AFTER)
 
 
 def test_a_fatal_error_prints_how_to_resume_only_when_there_is_something_to_keep(tmp_path: Path) -> None:
@@ -378,7 +378,7 @@ def test_a_crashed_parser_is_mended_by_reading_the_replies_again(tmp_path: Path)
     adapter.write_text(BROKEN)
     model = load_model("scripted", adapter=str(adapter))
     outcome = a_run(tmp_path / "run", model=model).execute(resume=False)
-    assert outcome.failures["adapter"].example == "mine.py:7 in parse_response: KeyError: 'bug'"
+    assert outcome.progress.by_stage["adapter"].example == "mine.py:7 in parse_response: KeyError: 'bug'"
     for reparse in (False, True):
         verdicts = evaluate_run(tmp_path / "run", reparse=reparse, adapter=str(adapter)).summary.verdicts
         assert (verdicts.infrastructure_failure, verdicts.not_run) == (0, 2)

@@ -78,22 +78,6 @@ def test_resuming_after_failures_ends_like_a_clean_run(tmp_path: Path, mode: str
     assert evaluate_run(tmp_path / "run").summary.exact_match == evaluate_run(tmp_path / "clean").summary.exact_match
 
 
-def test_an_unlike_resume_is_refused_naming_the_fields(tmp_path: Path) -> None:
-    run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer))
-    with pytest.raises(UsageError, match=r"differs in .*mode \(was 'offline', now 'sop'\)"):
-        run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), mode="sop", resume=True)
-    with pytest.raises(UsageError, match=r"samples \(was 1, now 2\)"):
-        run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), samples=2, sampling={"temperature": 1.0}, resume=True)
-    with pytest.raises(UsageError, match=r"benchmark fingerprint"):
-        run_scripted(tmp_path / "run", EPISODES[:3], ScriptedEngine(answer), resume=True)
-    with pytest.raises(UsageError, match=r"protocol"):
-        run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), resume=True, protocol="ui-s1-sop")
-    with pytest.raises(UsageError, match="already has a run"):
-        run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer))
-    with pytest.raises(UsageError, match="nothing to resume"):
-        run_scripted(tmp_path / "none", EPISODES, ScriptedEngine(answer), resume=True)
-
-
 def test_memory_is_freed_and_histories_of_like_named_episodes_do_not_mix(tmp_path: Path) -> None:
     engine = ScriptedEngine(answer)
     run_scripted(tmp_path / "run", EPISODES, engine, mode="soeval", concurrency=64)

@@ -130,7 +130,7 @@ class Unreliable(ScriptedEngine):
 def test_of_a_step_with_a_missing_sample_that_one_is_asked(tmp_path: Path, mode: str) -> None:
     engine = Unreliable()
     outcome = run_scripted(tmp_path / "run", EPISODES, engine, mode=mode, **WARM)
-    assert outcome.failures["generate"].count == 3
+    assert outcome.progress.by_stage["generate"].count == 3
     unfinished = [record for record in records_of(tmp_path / "run") if not record.finished]
     assert [record.task.step_index for record in unfinished] == [1, 1, 1]
     assert [sample.outcome.verdict for sample in unfinished[0].samples] == ["right", "infrastructure_failure", "wrong"]
@@ -145,9 +145,9 @@ def test_of_a_step_with_a_missing_sample_that_one_is_asked(tmp_path: Path, mode:
     assert [record.earlier for record in completed] == [(0, 2)] * 3
     for before, after in zip(unfinished, sorted(completed, key=lambda each: each.task.episode_id), strict=True):
         assert (after.samples[0], after.samples[2]) == (before.samples[0], before.samples[2])
-    assert resumed.tokens.answers == STEPS * 3, "an answer that two records hold was paid once"
-    assert not resumed.failures and resumed.summary().complete
-    assert run_scripted(tmp_path / "run", EPISODES, engine, mode=mode, resume=True, **WARM).failures == {}
+    assert resumed.progress.tokens.answers == STEPS * 3, "an answer that two records hold was paid once"
+    assert not resumed.progress.by_stage and resumed.summary().complete
+    assert run_scripted(tmp_path / "run", EPISODES, engine, mode=mode, resume=True, **WARM).progress.by_stage == {}
     assert len(engine.requests) == sum(asked.values()), "nothing is left to ask"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from guieval.actions import Stop
+from guieval.journal import Journal
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_model
 from guieval.running.runner.answer_watch import LOOKED_AT, AnswerWatch, ReplyWatch
@@ -59,9 +60,10 @@ def test_an_empty_reply_that_was_cut_off() -> None:
 def test_what_was_withheld_or_stood_in_another_field_is_counted(tmp_path: Path) -> None:
     """Each gave a figure without a word: the first as the model's mistake, the second as if nothing were odd."""
     moved = Sample(raw_response="", in_reasoning=True, action=Stop(), outcome=StepOutcome(verdict="right"))
-    watch = AnswerWatch(load_model(MODEL), tmp_path)
-    for samples in ((moved, empty("content_filter")), (moved,), (moved,)):
-        assert watch.add(StepRecord(task=step(Stop()), samples=samples)) == []
+    with Journal(tmp_path) as journal:
+        watch = AnswerWatch(load_model(MODEL), journal)
+        for samples in ((moved, empty("content_filter")), (moved,), (moved,)):
+            assert watch.add(StepRecord(task=step(Stop()), samples=samples)) == []
     first, second = watch.close()
     assert "ended 1 response (content_filter)" in first and "3 responses had an empty text" in second
 

@@ -11,7 +11,6 @@ import pytest
 from guieval.actions import Action, Press
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
-from guieval.journal.run_files import Manifest
 from guieval.models import ModelConfig, Request
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.resume.identity import identity
@@ -74,10 +73,10 @@ def test_every_sample_is_asked_with_its_steps_thought_and_the_manifest_states_wh
     outcome = run.execute(resume=False)
     requested = ["a0", "a2", "a3", "c0", "c1"]
     assert begun(engine) == {name: [f"<thought {name}>"] * 3 for name in requested}
-    for plan in (outcome.plan, RunFolder(tmp_path / "run").plan):
+    for plan in (outcome.run.plan, RunFolder(tmp_path / "run").plan):
         assert {key.episode_id: list(steps) for key, steps in plan.items()} == {"a": [0, 2, 3], "c": [0, 1]}
-    assert "the 5 of 7 steps at which scripted gave a thought" in outcome.selection.text
-    assert outcome.selection.title.endswith("with a thought")
+    assert "the 5 of 7 steps at which scripted gave a thought" in outcome.run.selection.text
+    assert outcome.run.selection.title.endswith("with a thought")
     manifest = RunFolder(tmp_path / "run").manifest
     saved, digest = manifest.to_json()["fixed_thoughts"], read_thoughts(source).digest
     assert saved.pop("form") and manifest.mode.label == "offline+fixed-thoughts"
@@ -94,15 +93,6 @@ def test_a_given_thought_is_what_later_steps_remember(tmp_path: Path, source: Pa
     assert [(entry["origin"], entry["thought"]) for entry in told] == expected
     thoughts = {each.sample.thought for each in RunFolder(tmp_path / "run").records}
     assert thoughts == {f"thought {name}" for name in begun(engine)}
-
-
-def test_without_fixed_thoughts_nothing_changes(tmp_path: Path) -> None:
-    engine = ScriptedEngine(thinks)
-    run_scripted(tmp_path / "run", EPISODES, engine)
-    manifest = RunFolder(tmp_path / "run").manifest.to_json()
-    assert len(engine.requests) == 7 and "fixed_thoughts" not in manifest and "fixed_thoughts" not in manifest["mode"]
-    assert not [name for name in identity(Manifest.of(manifest)) if "fixed" in name or name.startswith("options")]
-    assert scripted.past_of(engine.requests[0]) == []
 
 
 def test_a_resume_with_other_thoughts_is_refused(tmp_path: Path, source: Path) -> None:

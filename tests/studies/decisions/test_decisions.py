@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from guieval.actions import Action, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import UsageError
 from guieval.studies.decisions.clustering import UNDECIDED, ClusterSettings, cluster, decide
-from guieval.studies.decisions.executions import StepExecutions
-from guieval.studies.decisions.measures import LEVELS, level_of, level_share, mean, measure, pass_at, pass_sizes
+from guieval.studies.decisions.measures import LEVELS, level_of, level_share, mean, measure, pass_at
 from guieval.studies.decisions.shifts import DEC, INC, NEGL, shift, support_trend
 from tests.rows import every_row
 from tests.studies.decisions.scripted_executions import TARGETS, click, executions, scattered, task
@@ -114,37 +113,6 @@ def test_a_policys_distribution_comes_back_from_its_executions(shares: tuple[flo
     assert abs(found.right / found.n - shares[0]) <= 5 * math.sqrt(shares[0] * (1 - shares[0]) / n)
 
 
-def policy(shares: tuple[float, ...], n: int, steps: int, seed: int, noise: float = 0.0) -> list[StepExecutions]:
-    rng = np.random.default_rng(seed)
-    return [scattered(shares, n, rng, of=task(f"e{i // 5}", i % 5, 5), noise=noise) for i in range(steps)]
-
-
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_stability_and_pass_at_n_come_back_over_steps(p: float) -> None:
-    n, steps = 64, 60
-    run = measure(policy((p, 1 - p), n, steps, 1), ClusterSettings())
-    found = mean(run, "stability")
-    assert found.value is not None and abs(found.value - p) <= 5 * math.sqrt(p * (1 - p) / (n * steps))
-    assert pass_sizes(run) == [1, 2, 4, 8, 16, 32, 64]
-    for k in (1, 2, 8):
-        true = 1 - (1 - p) ** k
-        error = k * (1 - p) ** (k - 1) * math.sqrt(p * (1 - p) / (n * steps))  # the delta method
-        value = pass_at(run, k).measured.value
-        assert value is not None and abs(value - true) <= 5 * error + 1e-3
-    assert pass_at(run, 1).measured.value == pytest.approx(found.value)
-    diversity = mean(run, "diversity")
-    true = -p * math.log(p) - (1 - p) * math.log(1 - p)
-    assert diversity.value is not None and abs(diversity.value - true) <= 0.03  # biased down by (K - 1) / 2n = 0.008
-
-
-def test_a_run_against_itself_shifts_nowhere() -> None:
-    run = measure(policy((0.6, 0.4), 32, 20, 2), ClusterSettings())
-    found = shift(run, run)
-    assert found.stability_trend.tolist() == [NEGL] * 20 and found.support_trend.tolist() == [NEGL] * 20
-    assert found.mean_by_trend("inc").value is None and found.mean_stability().value == 0.0
-    assert found.levels_by_trend().sum() == 20 and found.levels_by_trend()[:, [DEC, INC]].sum() == 0
-
-
 def test_shifts_are_over_the_steps_that_both_runs_measured() -> None:
     before = [executions([Stop(), Wait()], [Stop()], task("a", i, 4)) for i in range(3)]
     after = [executions([Stop(), Stop()], [Stop()], task("a", i, 4)) for i in (3, 2, 1)]
@@ -184,20 +152,3 @@ def test_a_request_that_nobody_answered_is_not_right() -> None:
     assert mean(run, "stability").value == (1 + 0) / 2
     with pytest.raises(UsageError, match="5 answers"):
         pass_at(run, 5)
-
-
-def test_where_every_step_passes_the_interval_is_no_wider_than_for_fewer_executions() -> None:
-    steps = [
-        executions([Stop()] * right + [Wait()] * (8 - right), [Stop()], task(f"e{number}"))
-        for number, right in enumerate((5, 6, 7, 5))
-    ]
-    run = measure(steps, ClusterSettings())
-    found = [pass_at(run, k).measured.interval for k in (2, 4, 8)]
-    lows, highs = [each.low for each in found if each], [each.high for each in found if each]
-    assert pass_at(run, 2).measured.value != pass_at(run, 4).measured.value == 1.0 == pass_at(run, 8).measured.value
-    # one step has 3 wrong executions, so PASS@3 is the last that is not 1 everywhere
-    known = pass_at(run, 3).measured.interval
-    assert known is not None and lows[0] < known.low < lows[1] == lows[2] and highs[1:] == [1.0, 1.0]
-    sure = measure([executions([Stop()] * 8, [Stop()], task(f"e{number}")) for number in range(4)], ClusterSettings())
-    certain = pass_at(sure, 8).measured.interval
-    assert certain is not None and certain.method == "episodes" and certain.low == lows[2] and certain.high == 1.0

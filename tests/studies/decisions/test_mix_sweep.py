@@ -274,7 +274,7 @@ def test_greedy_decoding_asks_a_prompt_once_with_the_same_figures(tmp_path: Path
     settings = {"once": (), "again": ("--set", "sampling.temperature=0.5", "--set", "sampling.top_k=-1")}
     tables, requests, shown = {}, {}, {}
     steps = [task.key for episode in load_benchmark("demo", data, **OPTIONS) for task in episode.steps]
-    rows = [{"model": MODEL, **key._asdict(), "diversity": key.step_index % 3 / 2} for key in steps]
+    rows = [{"model": MODEL, **key._asdict(), "diversity": key.step_index % 3 / 2 or None} for key in steps]
     file = tmp_path / "steps.jsonl"
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     with policy(data) as server:

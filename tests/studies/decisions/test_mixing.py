@@ -78,10 +78,7 @@ def test_other_seeds_settings_repeats_and_episodes_draw_again() -> None:
 
 def test_over_the_episode_a_step_has_the_probability_of_its_place_in_it() -> None:
     mix = Mix(start=0.0, end=1.0, shape="linear", over="episode")
-    mixture = Mixture(mix, of_all([]))
-    drawn = np.array([mixture.draws(key(str(number)), 2, 11) for number in range(4000)])  # p = 1/10, 2/10
-    assert drawn.mean(axis=0).tolist() == pytest.approx([0.1, 0.2], abs=0.025)
-    assert all(mixture.draws(key(str(number)), 10, 11)[9] for number in range(100))  # p = 1: the last that is ever a past
+    assert Mixture(mix, of_all([])).probabilities(key("a"), 10, 11).tolist() == pytest.approx([n / 10 for n in range(1, 11)])
 
 
 def diverse(*steps: int, episodes: str = "a", sha256: str = "89ab") -> Diversities:
@@ -104,31 +101,27 @@ def test_near_diverse_decisions_up_to_the_current_step_p_is_another_and_the_draw
     assert (more > 0).tolist() == [each == 0.9 for each in after]
 
 
+def line(benchmark: str, diversity: float | None, model: str = "m") -> str:
+    named = {"model": model, "benchmark": benchmark, "subset": "", "episode_id": "a", "step_index": 0}
+    return json.dumps({**named, "diversity": diversity, "n": 8}) + "\n"
+
+
 @every_row(
     ("text", "message"),
     [
         *((".", "line 1: is not JSON"), ('{"model": "m"}', "line 1, field benchmark: is missing")),
         *(
-            (["b", -1.0], "line 1, field diversity: expected 0 or more"),
-            (["c", 1.0], r"no decisions of benchmark 'b' \(it has .* c\)"),
+            (line("b", -1), "line 1, field diversity: expected 0 or more"),
+            (line("b", 1) * 2, "line 2: has the step b/a#0 again"),
         ),
-        *((["b", 1.0, "other"], "are of model 'other', not of 'm'"), ("", "has no decisions of benchmark 'b'$")),
+        *((line("c", 1), r"no decisions of benchmark 'b' \(it has .* c\)"), ("", "has no decisions of benchmark 'b'$")),
+        (line("b", 1, "other"), "are of model 'other', not of 'm'"),
     ],
 )
-def test_a_file_of_decisions_that_does_not_fit_is_reported(tmp_path: Path, text: str | list[object], message: str) -> None:
-    def line(benchmark: object, diversity: object, model: object = "m") -> str:
-        names = {"model": model, "benchmark": benchmark, "subset": "", "episode_id": "a", "step_index": 0}
-        return json.dumps({**names, "diversity": diversity, "n": 8}) + "\n"
-
-    file = tmp_path / "steps.jsonl"
-    file.write_text(text if isinstance(text, str) else line(*text))
+def test_a_file_of_decisions_that_does_not_fit_is_reported(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "steps.jsonl").write_text(text)
     with pytest.raises(GuievalError, match=message):
-        read_diversities(file, "m", "b")
-    file.write_text(line("c", 1.0) + line("b", None))
-    assert read_diversities(file, "m", "b").steps == {}
-    file.write_text(line("b", 1.0) * 2)
-    with pytest.raises(GuievalError, match="line 2: has the step b/a#0 again"):
-        read_diversities(file, "m", "b")
+        read_diversities(tmp_path / "steps.jsonl", "m", "b")
 
 
 @every_row(

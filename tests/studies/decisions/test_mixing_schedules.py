@@ -76,11 +76,6 @@ def test_a_schedule_keeps_its_mean_and_its_ends(start: float, end: float, kappa:
     assert found[-1] == pytest.approx(end, abs=1e-9)
 
 
-def test_regimes_follow_from_the_order_of_the_ends() -> None:
-    assert [Schedule(*pair).regime for pair in ((0, 1), (1, 0), (0.5, 0.5))] == ["increasing", "decreasing", "stationary"]
-    assert Schedule(1.0, 0.25).gap == -0.75
-
-
 @every_row(
     ("values", "message"),
     [
@@ -119,6 +114,8 @@ def test_pairs_of_ones_own_take_the_place_of_the_levels() -> None:
     assert [(mix.start, mix.end, mix.repeat) for mix in mixes] == 3 * [(0.1, 0.9, 0)] + [(0.4, 0.4, each) for each in range(3)]
     with pytest.raises(UsageError, match="start is 2"):
         Sweep(pairs=((2.0, 0.0),)).mixes()
+    with pytest.raises(UsageError, match="the pair 0:1 is given twice"):
+        Sweep(pairs=((0.0, 1.0), (1.0, 0.0), (0.0, 1.0))).mixes()
 
 
 @every_row("kappa", [0.01, 16.0, 1000.0])
@@ -133,8 +130,3 @@ def test_a_mean_at_the_border_of_what_is_admissible_has_a_centre(start: float, e
 def test_ends_that_differ_by_one_float_have_a_schedule() -> None:
     for start, end in ((0.5, math.nextafter(0.5, 1)), (0.0, 5e-324)):
         assert Schedule(start, end).probabilities(3).tolist() == pytest.approx([start] * 3, abs=1e-15)
-
-
-def test_a_pair_given_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="the pair 0:1 is given twice"):
-        Sweep(pairs=((0.0, 1.0), (1.0, 0.0), (0.0, 1.0))).mixes()

@@ -68,13 +68,6 @@ def test_clusters_are_those_of_the_algorithm(texts: list[str], thresholds: tuple
     assert (labels.tolist(), prototypes) == by_the_letter(texts, *thresholds)
 
 
-def test_many_texts_are_clustered_as_few_are() -> None:
-    """More texts than are looked at at once."""
-    texts = [f"{'There will be a Science Fair'[: 10 + i % 19]} {'next week' * (i % 3)}{i // 7}" for i in range(150)]
-    labels, prototypes = cluster_texts(list(dict.fromkeys(texts)))
-    assert (labels.tolist(), prototypes) == by_the_letter(list(dict.fromkeys(texts)), 0.3, 0.1)
-
-
 def test_the_prototypes_of_table_16_stay_apart() -> None:
     for prototypes in (
         [

@@ -119,6 +119,7 @@ function answerOf(run) {
     decisionsSection(run),
     samplesOf(run, seen),
     section("Prediction", signed(sideOf(run), letterOf(run), sample.action)),
+    sample.stage && section("Placed by", remark(foreign(sample.stage))),
     sample.error && section(`Failed at: ${sample.error[0]}`, remark(foreign(sample.error[1]))),
     quoted("Conclusion", sample.conclusion),
     quoted("Thought", sample.thought),
