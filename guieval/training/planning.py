@@ -195,7 +195,7 @@ def _work(
     each = batch.tasks * batch.replies / batch.updates
     if isinstance(config, SemiOnlineTraining):
         if sample:
-            each *= len(parts.data.steps) / len(parts.data.episode_keys)
+            each *= len(parts.data.steps) / len(parts.data.episodes)
         elif stated is not None and stated.steps is not None and stated.episodes is not None:
             each *= stated.steps / stated.episodes
         else:

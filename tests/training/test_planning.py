@@ -308,7 +308,7 @@ def test_accelerate_reads_its_configurations(name: str, monkeypatch: pytest.Monk
         ("distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 2}\n", "the model in a way that cannot be planned"),
         ("distributed_type: FSDP\nfsdp_config: {fsdp_version: 1}\n", "expected DDP, DeepSpeed's ZeRO-3 or FSDP2"),
         ("kind: grpo\n", "is not a configuration of accelerate: it has no distributed_type"),
-        ("[", "cannot be read"),
+        ("[", "is not YAML"),
     ],
 )
 def test_other_launches_are_refused(text: str, sentence: str, tmp_path: Path) -> None:
