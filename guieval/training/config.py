@@ -267,6 +267,17 @@ class Curriculum(Group):
         return self
 
 
+class Stated(Group):
+    """Sizes of data that is not at hand yet, for a plan; data that is there is measured."""
+
+    prompt: int = Field(ge=1, description="tokens of the longest prompt, with its images")
+    mean: float | None = Field(None, gt=0, description="tokens of a prompt in the mean; the longest when not given")
+    image: int | None = Field(None, ge=1, description="those of images among them; all when not given")
+    completion: int = Field(100, ge=1, description="tokens of the longest response that is learned (sft)")
+    steps: int | None = Field(None, ge=1, description="steps of an epoch")
+    episodes: int | None = Field(None, ge=1, description="episodes of an epoch")
+
+
 class TrainingConfig(AdapterSettings, DataSettings):
     """Settings of every kind of training."""
 
@@ -285,6 +296,7 @@ class TrainingConfig(AdapterSettings, DataSettings):
     seed: int = Field(0, ge=0, description="seed of samples of episodes and of the training")
     batch: BatchSettings | None = None
     curriculum: Curriculum | None = Field(None, description="weights of steps by measured pass rates")
+    stated: Stated | None = Field(None, description="sizes of the data, for a plan without it")
     lora: Lora | None = None
     freeze: Annotated[str | None, AfterValidator(_pattern)] = Field(
         None, description=r"regular expression of weights that stay as they are, e.g. .*\.visual\..*"

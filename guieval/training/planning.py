@@ -9,18 +9,18 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from guieval.data.user_files import read_values
 from guieval.errors import UsageError
 from guieval.models import ABCModel, ModelInput
 from guieval.training.arguments import trainer_kind, trainer_values
 from guieval.training.building import TrainerParts
 from guieval.training.config import OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
 from guieval.training.data.examples import Example
+from guieval.training.launch import Launch, gpu_memory, launched_sharding
 from guieval.training.memory import (
     BYTES,
     GIB,
@@ -30,7 +30,6 @@ from guieval.training.memory import (
     ModelSize,
     Phase,
     Rows,
-    Sharding,
     checkpoint_bytes,
     counted,
     items,
@@ -38,6 +37,7 @@ from guieval.training.memory import (
 )
 from guieval.training.model_size import model_size
 from guieval.training.weights import checkpoint_of
+from guieval.training.work import Work, of_a_row
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,16 +47,6 @@ TOKEN_BYTES = 2.5
 """Bytes of text that are counted as one token; most tokenizers need more for one."""
 AT_ONCE = 16
 """Prompts that transformers answers together (guieval.training.trainers.answers)."""
-PLANNED = "expected DDP, DeepSpeed's ZeRO-3 or FSDP2, without offloading"
-
-
-@dataclass(frozen=True)
-class Launch:
-    """How many processes are started, how they share the model, and the bytes of each one's GPU, if known."""
-
-    processes: int
-    sharding: Sharding
-    gpu: float | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +98,7 @@ class Plan:
     batch: BatchSizes
     vllm: VLLM | None
     disk: Disk
+    work: Work | None
 
     @property
     def peaks(self) -> dict[Phase, float]:
@@ -131,7 +122,9 @@ class Plan:
             return None
         cures = ["more processes"] if launch.sharding != "ddp" else ["an accelerate configuration that shards (zero3, fsdp2)"]
         cures += [] if self.size.adapters else ["lora"]
-        cures += [] if self.vllm is None else ["trainer.vllm_enable_sleep_mode=true", "trainer.vllm_mode=server"]
+        if any(part.name.startswith("vLLM") and part.when == "always" for part in self.parts):
+            cures.append("trainer.vllm_enable_sleep_mode=true")
+        cures += [] if self.vllm is None else ["trainer.vllm_mode=server"]
         if self.peaks.get("evaluation", 0.0) == max(self.peaks.values()):
             cures += ["evaluation.sidecar=true", "a smaller trainer.per_device_eval_batch_size"]
         return (
@@ -167,7 +160,8 @@ def make_plan(parts: TrainerParts, launch: Launch) -> Plan:
     memory = items(size, method, rows, sharding=launch.sharding, processes=launch.processes, gpu=launch.gpu)
     batch = _batch(config, given, launch.processes, _epoch(parts, count))
     vllm = _vllm(given, size, rows) if method.vllm else None
-    return Plan(config, launch, size, rows, memory, batch, vllm, _disk(given, size, method, launch, batch.total))
+    disk = _disk(given, size, method, launch, batch.total)
+    return Plan(config, launch, size, rows, memory, batch, vllm, disk, _work(parts, size, method, rows, batch, launch, sample))
 
 
 def total_steps(parts: TrainerParts, processes: int) -> int | None:
@@ -185,6 +179,40 @@ def _disk(given: Callable[[str], Any], size: ModelSize, method: Method, launch: 
     stored = 2 if launch.sharding == "zero3" and method.mixed else BYTES[method.dtype]
     final = float(stored * size.parameters)
     return Disk(checkpoint_bytes(size, method, launch.sharding), 3 if kept == math.inf else int(kept), final)
+
+
+def _work(
+    parts: TrainerParts,
+    size: ModelSize,
+    method: Method,
+    rows: Rows,
+    batch: BatchSizes,
+    launch: Launch,
+    sample: Sequence[Example],
+) -> Work | None:
+    """What the training computes; ``None`` if its steps are unknown, or the steps that an episode has."""
+    config, stated = parts.config, parts.config.stated
+    each = batch.tasks * batch.replies / batch.updates
+    if isinstance(config, SemiOnlineTraining):
+        if sample:
+            each *= len(parts.data.steps) / len(parts.data.episodes)
+        elif stated is not None and stated.steps is not None and stated.episodes is not None:
+            each *= stated.steps / stated.episodes
+        else:
+            return None
+    if batch.total is None or isinstance(config, OnlineTraining):
+        return None
+    edge = _edge(size)
+    lengths = [sum(_length(parts.model.prepare_input(each.task, each.history), edge)) for each in sample]
+    prompt = statistics.fmean(lengths) if lengths else None if stated is None else stated.mean or stated.prompt
+    tokens = float(rows.tokens if prompt is None else min(prompt + rows.completion, rows.tokens))
+    answered = not isinstance(config, SFTTraining)
+    return Work(each * of_a_row(size, method, rows, tokens, launch.sharding, answered=answered), batch.total, launch.processes)
+
+
+def _edge(size: ModelSize) -> int:
+    """Pixels of an image token's side, of 3 colours and 2 frames."""
+    return math.isqrt(size.patch // 6) * math.isqrt(size.patches)
 
 
 def _vllm(given: Callable[[str], Any], size: ModelSize, rows: Rows) -> VLLM:
@@ -250,10 +278,13 @@ def _epoch(parts: TrainerParts, examples: int) -> int | None:
     """Tasks of an epoch: steps, or episodes in semi-online training, of which ``limit`` tells the number without data."""
     if isinstance(parts.config, OnlineTraining):
         return len(parts.drawn(parts.data.episodes, parts.data.episode_keys))
+    stated = parts.config.stated
     if not isinstance(parts.config, SemiOnlineTraining):
-        return examples or None
+        return examples or (None if stated is None else stated.steps)
     if examples:
         return len(parts.drawn(parts.data.episodes, parts.data.episode_keys))
+    if stated is not None and stated.episodes is not None:
+        return stated.episodes
     limits = [source.limit for source in parts.config.all_sources]
     weights = [source.weight for source in parts.config.all_sources]
     if any(limit is None for limit in limits) or parts.config.curriculum is not None:
@@ -266,16 +297,19 @@ def _rows(
 ) -> Rows:
     """The longest rows: of ``max_prompt_length`` if it is set, else of the longest prompt among ``examples``."""
     bound = getattr(config, "max_prompt_length", None)
-    edge = math.isqrt(size.patch // 6) * math.isqrt(size.patches)  # pixels of an image token: 3 colours, 2 frames
+    edge, stated = _edge(size), config.stated
     lengths = [_length(model.prepare_input(each.task, each.history), edge) for each in examples]
+    if not lengths and bound is None and stated is not None:
+        lengths = [(stated.prompt - (stated.image or stated.prompt), stated.image or stated.prompt)]
     if bound is None and not lengths:
-        online = isinstance(config, OnlineTraining)
-        measure = "" if online else "give --data, so that prompts can be measured, or "
-        raise UsageError(f"the length of a prompt is not known: {measure}--set max_prompt_length=N")
+        measure = "" if isinstance(config, OnlineTraining) else "give --data, so that prompts can be measured, or "
+        name = "stated.prompt" if isinstance(config, SFTTraining) else "max_prompt_length"
+        raise UsageError(f"the length of a prompt is not known: {measure}--set {name}=N")
     image = max((pictures for _, pictures in lengths), default=bound or 0)
     prompt = max((words + pictures for words, pictures in lengths), default=0) if bound is None else bound
     if isinstance(config, SFTTraining):
-        completion = max(_tokens(each.completion or "") for each in examples)
+        measured = max((_tokens(each.completion or "") for each in examples), default=0)
+        completion = measured or (0 if stated is None else stated.completion)
     else:
         completion = given("max_completion_length")
     return Rows(given("per_device_train_batch_size"), prompt + completion, min(image, prompt), completion)
@@ -297,64 +331,6 @@ def _length(prepared: ModelInput, edge: int) -> tuple[int, int]:
 
 def _tokens(text: str) -> int:
     return math.ceil(len(text.encode()) / TOKEN_BYTES)
-
-
-# How processes are started: by options, an accelerate configuration, or accelerate's environment
-
-
-def read_launch(file: Path | None = None, processes: int | None = None, gpu: float | None = None) -> Launch:
-    """How a training would be started by ``accelerate launch --config_file FILE``, or is started now.
-
-    ``processes`` and ``gpu`` (bytes) precede what the file and this machine say. Raises :class:`UsageError` for a file that
-    is not accelerate's, or shares the model in another way than DDP, ZeRO-3 or FSDP2.
-    """
-    if file is None:
-        sharding = launched_sharding()
-        if sharding is None:
-            raise UsageError(f"accelerate has started this training in a way that cannot be planned for: {PLANNED}")
-        return Launch(processes or int(os.environ.get("WORLD_SIZE", "1")), sharding, gpu or gpu_memory())
-    values = read_values(file, "the accelerate configuration")
-    if not isinstance(values, Mapping) or "distributed_type" not in values:
-        raise UsageError(f"{str(file)!r} is not a configuration of accelerate: it has no distributed_type")
-    sharding = _sharding(values)
-    if sharding is None:
-        raise UsageError(f"{str(file)!r} shares the model in a way that cannot be planned for: {PLANNED}")
-    return Launch(processes or int(values.get("num_processes") or 1), sharding, gpu or gpu_memory())
-
-
-def _sharding(values: Mapping[str, Any]) -> Sharding | None:
-    deepspeed, fsdp = values.get("deepspeed_config") or {}, values.get("fsdp_config") or {}
-    match str(values["distributed_type"]):
-        case "NO" | "MULTI_GPU":
-            return "ddp"
-        case "DEEPSPEED":
-            devices = {deepspeed.get(f"offload_{part}_device", "none") for part in ("optimizer", "param")}
-            return "zero3" if deepspeed.get("zero_stage") == 3 and devices == {"none"} else None
-        case "FSDP":
-            return "fsdp2" if fsdp.get("fsdp_version") == 2 and not fsdp.get("fsdp_offload_params") else None
-    return None
-
-
-def launched_sharding() -> Sharding | None:
-    """How this process shares the model with others, by accelerate's environment; ``None`` if that cannot be planned for."""
-
-    def on(name: str) -> bool:
-        return os.environ.get(name, "").lower() == "true"
-
-    if on("ACCELERATE_USE_DEEPSPEED"):
-        names = ("ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE", "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE")
-        stays = all(os.environ.get(name, "none") == "none" for name in names)
-        return "zero3" if os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3" and stays else None
-    if on("ACCELERATE_USE_FSDP"):
-        return "fsdp2" if os.environ.get("FSDP_VERSION") == "2" and not on("FSDP_OFFLOAD_PARAMS") else None
-    return "ddp"
-
-
-def gpu_memory() -> float | None:
-    """Bytes of this machine's first GPU, if it has one."""
-    import torch
-
-    return float(torch.cuda.get_device_properties(0).total_memory) if torch.cuda.is_available() else None
 
 
 def check_memory(parts: TrainerParts) -> None:

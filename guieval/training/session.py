@@ -43,7 +43,7 @@ SETTINGS = "training.yaml"
 ADAPTER = "adapter"
 """Folder of a LoRA training's adapter alone."""
 LOG = "log.jsonl"
-_MAY_CHANGE = frozenset({"attention", "data", "out", "evaluation", "report_to", "trainer", "notes"})
+_MAY_CHANGE = frozenset({"attention", "data", "out", "evaluation", "report_to", "stated", "trainer", "notes"})
 """Settings that may change when a training is resumed: locations, length and speed."""
 
 

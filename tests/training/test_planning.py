@@ -17,11 +17,13 @@ from guieval.errors import UsageError
 from guieval.training import planning
 from guieval.training.building import TrainerParts
 from guieval.training.config import TrainingConfig, read_config
+from guieval.training.launch import Launch, launched_sharding, read_launch
 from guieval.training.memory import GIB, PHASES, Layer, Method, ModelSize, Rows, items, peak
 from guieval.training.model_size import model_size, shipped_configurations
-from guieval.training.planning import Launch, make_plan, read_launch
+from guieval.training.planning import make_plan
 from guieval.training.session import train
 from guieval.training.weights import checkpoint_of
+from guieval.training.work import Work, forward, of_a_row
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
@@ -213,6 +215,27 @@ def test_the_evaluation_of_the_recipe_fits_only_while_vllm_sleeps() -> None:
     assert asleep.disk.final == pytest.approx(16.58e9, rel=1e-3)
 
 
+def test_operations_and_hours_by_hand() -> None:
+    """SMALL's tower has 4 * 8**2 + 3 * 8 * 16 = 640 weights, and 20 patches of a row of 10 tokens."""
+    assert forward(SMALL, 10, 5) == (2 * 360 * 10 + 2 * 2 * 8 * 10**2, 2 * 640 * 20)
+    method = Method("bfloat16", mixed=True, checkpointing=True, reference=True)
+    # forward, again for the gradients, and two backward; the reference, the prompt's reading and the old log-probabilities
+    assert of_a_row(SMALL, method, ROWS, 10, "ddp", answered=True) == (4 + 3) * 10_400 + 25_600
+    assert of_a_row(SMALL, method, ROWS, 10, "zero3", answered=True) == (4 + 3) * 10_400 + (1 + 3) * 25_600
+    trained = replace(SMALL, vision_trained=True)
+    assert of_a_row(trained, replace(method, reference=False), ROWS, 5, "ddp", answered=False) == 4 * (4_400 + 12_800)
+    work = Work(350e12 * 3600, steps=12, processes=4)
+    assert (work.gpu_hours(), work.hours(), work.hours(700)) == (12, 3, 1.5)
+
+
+def test_the_recipe_is_planned_without_its_data_in_hours() -> None:
+    """By an independent sum: 25 hours on 8 x H100 at 35 % of their rate, rollouts included, so 200 GPU hours."""
+    plan = make_plan(TrainerParts(shipped("ui-s1")), Launch(8, "zero3"))
+    assert plan.work is not None and plan.work.gpu_hours() == pytest.approx(200, rel=0.05)
+    for recipe in ("ui-s1-sft", "ui-r1", "ui-r1-box", "ui-r1-sft"):
+        assert make_plan(TrainerParts(shipped(recipe)), Launch(8, "zero3")).work is not None
+
+
 def test_what_a_plan_needs_is_said_plainly(configured: Configured, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the length of a prompt is not known: give --data"):
         make_plan(TrainerParts(shipped("hypertrack-rl")), Launch(8, "zero3"))
@@ -276,7 +299,7 @@ def test_accelerate_reads_its_configurations(name: str, monkeypatch: pytest.Monk
     for variable, value in environment.items():
         if variable.startswith(("ACCELERATE_", "FSDP_")):
             monkeypatch.setenv(variable, value)
-    assert planning.launched_sharding() == name
+    assert launched_sharding() == name
 
 
 @every_row(
@@ -285,7 +308,7 @@ def test_accelerate_reads_its_configurations(name: str, monkeypatch: pytest.Monk
         ("distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 2}\n", "the model in a way that cannot be planned"),
         ("distributed_type: FSDP\nfsdp_config: {fsdp_version: 1}\n", "expected DDP, DeepSpeed's ZeRO-3 or FSDP2"),
         ("kind: grpo\n", "is not a configuration of accelerate: it has no distributed_type"),
-        ("[", "cannot be read"),
+        ("[", "is not YAML"),
     ],
 )
 def test_other_launches_are_refused(text: str, sentence: str, tmp_path: Path) -> None:

@@ -28,16 +28,18 @@ def plan(
     accelerate: Annotated[Path | None, path_option("accelerate's configuration, or a shipped one.")] = None,
     processes: Annotated[int | None, typer.Option(min=1, help="Number of processes (GPUs).")] = None,
     gpu_memory: Annotated[float | None, typer.Option(min=1, help="GiB of each GPU.")] = None,
+    reached: Annotated[float, typer.Option(min=1, help="TFLOP/s that each GPU reaches, for the hours.")] = 350.0,
     json: JSON = False,
 ) -> None:
-    """Print a training's batches, steps and memory in each process, and train nothing.
+    """Print a training's batches, steps, hours, memory in each process and disk, and train nothing.
 
     The exit code is 2 if the training does not fit into the GPUs.
     """
     from guieval.training.building import TrainerParts
     from guieval.training.config import read_config
     from guieval.training.guard import require_extra
-    from guieval.training.planning import make_plan, read_launch
+    from guieval.training.launch import read_launch
+    from guieval.training.planning import make_plan
 
     settings = read_config(settings_file(config, "training", "training"), override or (), data=data or ())
     require_extra()
@@ -45,14 +47,14 @@ def plan(
     launch = read_launch(file, processes, None if gpu_memory is None else gpu_memory * GIB)
     planned = make_plan(TrainerParts(settings), launch)
     if json:
-        print_json(_plain(planned))
+        print_json(_plain(planned, reached))
     else:
-        _show(planned)
+        _show(planned, reached)
     if problem := planned.problem():
         raise UsageError(problem)
 
 
-def _show(plan: Plan) -> None:
+def _show(plan: Plan, reached: float) -> None:
     from guieval.engines.in_process.attention import implementation
 
     gpu = "an unknown memory (give --gpu-memory)" if plan.launch.gpu is None else f"{plan.launch.gpu / GIB:,.1f} GiB"
@@ -64,6 +66,9 @@ def _show(plan: Plan) -> None:
     say(f"attention: {implementation(plan.config.attention, half=True)}, of what is installed here")
     say(f"batch: {_batch(plan.batch, plan.config.kind)}")
     say(f"epoch: {_epoch(plan.batch, plan.config.kind)}")
+    if plan.work is not None:
+        taken = f"{plan.work.hours(reached):,.1f} hours, {plan.work.gpu_hours(reached):,.0f} GPU hours"
+        say(f"time: about {taken} at {reached:g} TFLOP/s of each GPU (--reached), without decoding and evaluations")
     rows = plan.rows
     each = f"{rows.rows} {_plural('row', rows.rows)} of up to {rows.tokens:,} tokens"
     say(f"a pass: {each}, of which {rows.image:,} of images and {rows.completion:,} of the response")
@@ -103,7 +108,7 @@ def _plural(word: str, count: float) -> str:
     return word if count == 1 else f"{word}es" if word.endswith("s") else f"{word}s"
 
 
-def _plain(plan: Plan) -> dict[str, object]:
+def _plain(plan: Plan, reached: float) -> dict[str, object]:
     return {
         "launch": asdict(plan.launch),
         "model": {"parameters": plan.size.parameters, "trained": plan.size.trained},
@@ -111,6 +116,7 @@ def _plain(plan: Plan) -> dict[str, object]:
         "rows": asdict(plan.rows),
         "parts": [asdict(part) for part in plan.parts],
         **{f"{phase}_bytes": amount for phase, amount in plan.peaks.items()},
+        "work": None if plan.work is None else {**asdict(plan.work), "gpu_hours": plan.work.gpu_hours(reached)},
         "disk": {**asdict(plan.disk), "total": plan.disk.total},
         "fits": None if plan.launch.gpu is None else plan.problem() is None,
     }
