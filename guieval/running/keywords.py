@@ -81,6 +81,7 @@ class RunSettings(TypedDict, total=False):
     trust_env: bool
     concurrency: int | Literal["auto"] | None
     timeout: float
+    attention: Literal["auto", "sdpa", "flash_attention_2", "flash_attention_3", "eager"]
     local_images: bool | None
     image_uuids: bool | None
     reuse_server: bool
