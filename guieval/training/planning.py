@@ -275,21 +275,25 @@ def _examples(parts: TrainerParts) -> tuple[int, Callable[[int], Example]]:
 
 
 def _epoch(parts: TrainerParts, examples: int) -> int | None:
-    """Tasks of an epoch: steps, or episodes in semi-online training, of which ``limit`` tells the number without data."""
-    if isinstance(parts.config, OnlineTraining):
+    """Tasks of an epoch: steps, or episodes in semi-online training; without data, by ``limit`` and the stated sizes."""
+    config = parts.config
+    if isinstance(config, OnlineTraining) or (isinstance(config, SemiOnlineTraining) and examples):
         return len(parts.drawn(parts.data.episodes, parts.data.episode_keys))
-    stated = parts.config.stated
-    if not isinstance(parts.config, SemiOnlineTraining):
-        return examples or (None if stated is None else stated.steps)
     if examples:
-        return len(parts.drawn(parts.data.episodes, parts.data.episode_keys))
-    if stated is not None and stated.episodes is not None:
-        return stated.episodes
-    limits = [source.limit for source in parts.config.all_sources]
-    weights = [source.weight for source in parts.config.all_sources]
-    if any(limit is None for limit in limits) or parts.config.curriculum is not None:
+        return examples
+    stated, limits = config.stated, [source.limit for source in config.all_sources]
+    if config.curriculum is not None:
         return None
-    return round(sum(limit * weight for limit, weight in zip(limits, weights, strict=True) if limit is not None))
+    if all(limit is not None for limit in limits):
+        episodes: int | None = round(sum((source.limit or 0) * source.weight for source in config.all_sources))
+    else:
+        episodes = None if stated is None else stated.episodes
+    if isinstance(config, SemiOnlineTraining):
+        return episodes
+    if stated is None or stated.steps is None:
+        return None
+    share = 1.0 if episodes is None or stated.episodes is None else episodes / stated.episodes
+    return round(stated.steps * share)
 
 
 def _rows(

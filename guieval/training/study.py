@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from guieval.errors import UsageError
 from guieval.training.config import RewardSettings, TrainingConfig, parse_config
@@ -33,21 +34,48 @@ def check_trainings(trainings: Sequence[PlannedTraining]) -> list[TrainingConfig
     return found
 
 
-def planned_steps(trainings: Sequence[PlannedTraining], configs: Sequence[TrainingConfig]) -> dict[str, int | None]:
-    """The optimiser steps of each training, by its name; ``None`` without the data or the packages that tell it."""
-    if any(find_spec(name) is None for name in ("torch", "trl")):
-        return {each.name: _most(config) for each, config in zip(trainings, configs, strict=True)}
-    from guieval.training.building import TrainerParts
-    from guieval.training.planning import total_steps
+class Forecast(NamedTuple):
+    """The optimiser steps of a training and the GPU hours of its arithmetic; ``None`` without what tells them."""
 
-    found: dict[str, int | None] = {}
-    for each, config in zip(trainings, configs, strict=True):
-        found[each.name] = _most(config)
-        if found[each.name] is None:
-            # no data yet, for example, or a curriculum's runs that are not made yet
+    steps: int | None
+    gpu_hours: float | None = None
+
+
+def forecasts(trainings: Sequence[PlannedTraining], configs: Sequence[TrainingConfig]) -> dict[str, Forecast]:
+    """What is known of each training before it begins, by its name: what tells it is its data, or its ``stated`` sizes.
+
+    Without torch and TRL only steps that are set are known.
+    """
+    if any(find_spec(name) is None for name in ("torch", "trl")):
+        return {each.name: Forecast(_most(config)) for each, config in zip(trainings, configs, strict=True)}
+    from guieval.training.building import TrainerParts
+    from guieval.training.launch import Launch
+    from guieval.training.planning import make_plan, total_steps
+
+    found: dict[str, Forecast] = {}
+    origins: dict[str, str | None] = {}
+    for each, given in zip(trainings, configs, strict=True):
+        # the weights that it starts from are not made yet: they have the shape of those that they were made from
+        origins[each.name] = origins.get(each.starts_from.name) if each.starts_from is not None else given.model_path
+        config = given.model_copy(update={"model_path": origins[each.name]})
+        found[each.name] = Forecast(_most(config))
+        launch = Launch(each.processes, "zero3" if config.lora is None else "ddp")
+        # no data yet, for example, or a curriculum's runs that are not made yet
+        with suppress(UsageError), _silent():
+            found[each.name] = Forecast(found[each.name].steps or total_steps(TrainerParts(config), each.processes))
+        for there in (config, _without_data(config, each)):
             with suppress(UsageError), _silent():
-                found[each.name] = total_steps(TrainerParts(config), each.processes)
+                plan = make_plan(TrainerParts(there), launch)
+                found[each.name] = Forecast(plan.batch.total, None if plan.work is None else plan.work.gpu_hours())
+                break
     return found
+
+
+def _without_data(config: TrainingConfig, training: PlannedTraining) -> TrainingConfig:
+    """The configuration before its data is there, with ``stated`` sizes unless the campaign varies which steps it has."""
+    other = {"sources", "sample_set", "episodes", "bench", "subset", "split"} & training.varied.keys()
+    sources = tuple(source.model_copy(update={"data": None}) for source in config.sources)
+    return config.model_copy(update={"data": None, "sources": sources, **({"stated": None} if other else {})})
 
 
 @contextmanager

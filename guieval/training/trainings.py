@@ -273,10 +273,13 @@ class Cost:
     source: str
 
 
-def costs(trainings: Sequence[PlannedTraining], steps: Mapping[str, int | None]) -> Iterator[Cost]:
+def costs(
+    trainings: Sequence[PlannedTraining], steps: Mapping[str, int | None], computed: Mapping[str, float | None]
+) -> Iterator[Cost]:
     """What is left of each training: from the step times recorded in this campaign and its optimiser ``steps``, else published.
 
-    The step time is the training's own, else the mean of those of its row, else of all.
+    The step time is the training's own, else the mean of those of its row, else of all. What is neither is ``computed``, the
+    GPU hours of the training's arithmetic (:mod:`guieval.training.work`).
     """
     records = [(each, took) for each in trainings if (took := spent(each.directory)) is not None]
     for each in trainings:
@@ -292,6 +295,8 @@ def costs(trainings: Sequence[PlannedTraining], steps: Mapping[str, int | None])
             yield Cost(per_step * max(0, planned - done), "measured")
         elif each.gpu_hours is not None:
             yield Cost(each.gpu_hours, "published")
+        elif (whole := computed.get(each.name)) is not None and planned:
+            yield Cost(whole * max(0, planned - done) / planned, "computed")
         else:
             yield Cost(None, "unknown")
 

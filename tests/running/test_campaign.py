@@ -140,6 +140,8 @@ def test_trainings_come_before_their_evaluations_and_each_once(
     rl = trainings[2].values
     assert (rl["model_path"], rl["limit"], rl["seed"]) == ("out/trainings/base/final", None, 7)
     assert dict(trainings[3].varied) == {"row": "hot", "limit": 2}
+    before = [(cost.left, cost.source) for cost in costs(trainings, {"base": 4}, {"base": 6.0, "rl-2": 9.0})]
+    assert before == [(6.0, "computed"), *[(None, "unknown")] * 2, *[(3.0, "published")] * 2], "steps are needed too"
     said: list[str] = []
     monkeypatch.setenv("FAIL", "1")
     with pytest.raises(TrainingStopped, match=r"'base' ended with exit code 3.*\n  no memory left"):
@@ -148,7 +150,7 @@ def test_trainings_come_before_their_evaluations_and_each_once(
     steps = {"rl-2": 8, "hot-2": 8}
     groups = staged(runs, said.append)
     assert next(groups) == [(runs[0].config, runs[0].directory)]
-    found = {each.name: (cost.left, cost.source) for each, cost in zip(trainings, costs(trainings, steps), strict=True)}
+    found = {each.name: (cost.left, cost.source) for each, cost in zip(trainings, costs(trainings, steps, {}), strict=True)}
     assert found["base"] == (0.0, "finished") and found["hot-2"] == (2.0, "measured"), "4 steps were one hour of a card"
     assert (found["hot-null"], found["rl-null"]) == ((3.0, "published"), (None, "unknown"))
     assert len(list(groups)) == 3 and len(list(staged(runs, said.append))) == 4

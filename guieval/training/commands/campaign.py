@@ -11,14 +11,16 @@ from guieval.reports.tables.table import Column, Row, Table, columns
 from guieval.running.campaign import PlannedRun
 from guieval.running.estimate import Estimate
 from guieval.training.trainings import PlannedTraining, costs, hours
+from guieval.training.work import REACHED
 
 
 def show_plan(trainings: Sequence[PlannedTraining], runs: Sequence[PlannedRun], found: Mapping[Path, Estimate]) -> None:
     """Print the trainings with what is left of each, and the evaluations that follow each of them."""
-    from guieval.training.study import check_trainings, planned_steps
+    from guieval.training.study import check_trainings, forecasts
 
-    steps = planned_steps(trainings, check_trainings(trainings))
-    left = list(costs(trainings, steps))
+    known_before = forecasts(trainings, check_trainings(trainings))
+    steps = {name: each.steps for name, each in known_before.items()}
+    left = list(costs(trainings, steps, {name: each.gpu_hours for name, each in known_before.items()}))
     started = any(each.starts_from is not None for each in trainings)
     rows: list[Row] = []
     for each, cost in zip(trainings, left, strict=True):
@@ -27,7 +29,9 @@ def show_plan(trainings: Sequence[PlannedTraining], runs: Sequence[PlannedRun], 
         rows.append((each.name, each.recipe.stem, *first, each.state, steps.get(each.name), amount, cost.source))
     words = [Column(name, right=False) for name in ("training", "recipe", *["starts from"] * started, "state")]
     heads = (*words, Column("optimiser\nsteps"), Column("GPU hours\nleft"), Column("source", right=False))
-    listed = Table("Trainings", heads, tuple(rows), keys=1)
+    how = [f"computed: at {REACHED:g} TFLOP/s of each GPU, without decoding and evaluations (`guieval train plan`)"]
+    notes = how if any(cost.source == "computed" for cost in left) else []
+    listed = Table("Trainings", heads, tuple(rows), tuple(notes), keys=1)
     known = [cost.left for cost in left if cost.left is not None]
     unknown = len(left) - len(known)
     text = f"about {hours(sum(known))} GPU hours for what is left of {counted(len(known), 'training')}" if any(known) else ""
