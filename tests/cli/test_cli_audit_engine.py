@@ -60,7 +60,7 @@ def test_each_fault_is_found_by_what_it_changes(tmp_path: Path, audited: Audited
     other = audited("right", "--against", kept, "--set", "sampling.max_tokens=7")
     assert other.code == 2 and "the fingerprint is of other requests" in other.err
     kept.write_text("{}")
-    assert "is no fingerprint" in audited("right", "--against", kept).err
+    assert "field name: is missing" in audited("right", "--against", kept).err
 
 
 def test_what_cannot_be_known_is_stated_and_no_fault(audited: Audited) -> None:

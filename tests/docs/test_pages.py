@@ -61,7 +61,7 @@ REFUSED: dict[str, str] = {
     "training.md": f"{NO_MODEL}|{NO_FILE}|has no training",
     "settings.md": NOT_THAT_DATA,
     "your-data.md": f"could not be read: .*(?:not known|HF_HUB_OFFLINE)|{NO_FILE}",
-    "your-model.md": NO_MODEL,
+    "your-model.md": f"{NO_MODEL}|{NO_FILE}|cannot be read, and the cache",
     "thoughts.md": f"{NO_MODEL}|{NOT_THAT_DATA}",
 }
 """Pages with commands that need what a test has not, and the sentences that these end with (exit code 2)."""
