@@ -78,7 +78,7 @@ def _arguments(step: PhoneStep, size: tuple[int, int]) -> dict[str, Any]:
             corners = [*_pixels(box.x1, box.y1, size), *_pixels(box.x2, box.y2, size)]
             return {"coordinate": [x, y], "bbox": corners}
         case Scroll():
-            return {"direction": action.direction}  # a place is described for clicks alone
+            return {"coordinate": list(_pixels(action.point.x, action.point.y, size)), "direction": action.direction}
         case Type():
             return {"text": action.text}
         case Open():

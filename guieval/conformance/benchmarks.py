@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Unsupported
+from guieval.actions import Scroll, Unsupported
 from guieval.conformance.damage import Damage, damages
 from guieval.conformance.finding import Violation, run_check
 from guieval.data.benchmark import ABCBenchmark
@@ -336,8 +336,9 @@ def _same_kind_and_place(one: StepTaskModel, other: StepTaskModel) -> bool:
 
 
 def _needed(step: StepTaskModel) -> tuple[object, ...]:
-    """What is never optional; a duration is, as every action has a usual one."""
-    return step.action.model_dump(exclude={"duration"}), step.instruction, step.screenshot, step.screenshot_size
+    """What is never optional; a duration is, and the start of a scroll with a direction, as there are usual ones."""
+    usual = {"duration", "point"} if isinstance(step.action, Scroll) else {"duration"}
+    return step.action.model_dump(exclude=usual), step.instruction, step.screenshot, step.screenshot_size
 
 
 def _skipped(suite: _Suite, damage: Damage, whole: Sequence[Episode]) -> Iterator[str]:

@@ -34,39 +34,39 @@ def check_trainings(trainings: Sequence[PlannedTraining]) -> list[TrainingConfig
     return found
 
 
-class Forecast(NamedTuple):
+class TrainingForecast(NamedTuple):
     """The optimiser steps of a training and the GPU hours of its arithmetic; ``None`` without what tells them."""
 
     steps: int | None
     gpu_hours: float | None = None
 
 
-def forecasts(trainings: Sequence[PlannedTraining], configs: Sequence[TrainingConfig]) -> dict[str, Forecast]:
+def forecasts(trainings: Sequence[PlannedTraining], configs: Sequence[TrainingConfig]) -> dict[str, TrainingForecast]:
     """What is known of each training before it begins, by its name: what tells it is its data, or its ``stated`` sizes.
 
     Without torch and TRL only steps that are set are known.
     """
     if any(find_spec(name) is None for name in ("torch", "trl")):
-        return {each.name: Forecast(_most(config)) for each, config in zip(trainings, configs, strict=True)}
+        return {each.name: TrainingForecast(_most(config)) for each, config in zip(trainings, configs, strict=True)}
     from guieval.training.building import TrainerParts
     from guieval.training.launch import Launch
     from guieval.training.planning import make_plan, total_steps
 
-    found: dict[str, Forecast] = {}
+    found: dict[str, TrainingForecast] = {}
     origins: dict[str, str | None] = {}
     for each, given in zip(trainings, configs, strict=True):
         # the weights that it starts from are not made yet: they have the shape of those that they were made from
         origins[each.name] = origins.get(each.starts_from.name) if each.starts_from is not None else given.model_path
         config = given.model_copy(update={"model_path": origins[each.name]})
-        found[each.name] = Forecast(_most(config))
+        found[each.name] = TrainingForecast(_most(config))
         launch = Launch(each.processes, "zero3" if config.lora is None else "ddp")
         # no data yet, for example, or a curriculum's runs that are not made yet
         with suppress(UsageError), _silent():
-            found[each.name] = Forecast(found[each.name].steps or total_steps(TrainerParts(config), each.processes))
+            found[each.name] = TrainingForecast(found[each.name].steps or total_steps(TrainerParts(config), each.processes))
         for there in (config, _without_data(config, each)):
             with suppress(UsageError), _silent():
                 plan = make_plan(TrainerParts(there), launch)
-                found[each.name] = Forecast(plan.batch.total, None if plan.work is None else plan.work.gpu_hours())
+                found[each.name] = TrainingForecast(plan.batch.total, None if plan.work is None else plan.work.gpu_hours())
                 break
     return found
 
