@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Scroll, Unsupported
+from guieval.actions import Point, Scroll, Unsupported
 from guieval.conformance.damage import Damage, damages
 from guieval.conformance.finding import Violation, run_check
 from guieval.data.benchmark import ABCBenchmark
@@ -24,6 +24,7 @@ from guieval.data.screenshots import read_screenshot, resolve
 from guieval.errors import DataError, ScreenshotError, UsageError
 from guieval.steps import Episode, StepTaskModel
 
+MIDDLE = Point(500.0, 500.0)
 DAMAGES = 200
 """Number of single values of an example that are damaged, one after the other."""
 SHOWN = 8
@@ -305,7 +306,7 @@ def _silently(damage: Damage, whole: Sequence[Episode], read: Sequence[Episode])
         return "was read without an error, as other records"
     if len(before) != len(after):
         return f"was read without an error, as {len(after)} steps instead of {len(before)}"
-    same = {"label": _same(_label), "word": _same_kind_and_place, "absent": _same(_needed)}[damage.demand]
+    same = {"label": _same(_label), "word": _same_kind_and_place, "absent": _same_needed}[damage.demand]
     for one, other in zip(before, after, strict=True):
         if not same(one, other):
             return f"was read without an error: {one.key}: {_difference(one, other)}"
@@ -335,10 +336,16 @@ def _same_kind_and_place(one: StepTaskModel, other: StepTaskModel) -> bool:
     return one.action.model_dump(exclude=texts | moved) == other.action.model_dump(exclude=texts | moved)
 
 
-def _needed(step: StepTaskModel) -> tuple[object, ...]:
-    """What is never optional; a duration is, and the start of a scroll with a direction, as there are usual ones."""
-    usual = {"duration", "point"} if isinstance(step.action, Scroll) else {"duration"}
-    return step.action.model_dump(exclude=usual), step.instruction, step.screenshot, step.screenshot_size
+def _same_needed(one: StepTaskModel, other: StepTaskModel) -> bool:
+    """Whether what is never optional is the same; a duration is, and a scroll with a direction may start in the middle."""
+    usual = {"duration"}
+    if isinstance(other.action, Scroll) and other.action.point == MIDDLE:
+        usual.add("point")
+
+    def needed(step: StepTaskModel) -> tuple[object, ...]:
+        return step.action.model_dump(exclude=usual), step.instruction, step.screenshot, step.screenshot_size
+
+    return needed(one) == needed(other)
 
 
 def _skipped(suite: _Suite, damage: Damage, whole: Sequence[Episode]) -> Iterator[str]:
