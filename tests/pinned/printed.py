@@ -201,6 +201,7 @@ def settled(text: str, folder: Path) -> str:
 
     - the working folder, which commands print as an absolute path or as a file's address
     - the version of guieval that exports, and that which made the runs, in exported results; and the checksum of such a file
+    - how long a command took
     - digits after the twelfth: Python 3.12 adds floats in another way than 3.11, and processors differ there too
     """
     for path in {str(folder), str(folder.resolve())}:
@@ -210,6 +211,8 @@ def settled(text: str, folder: Path) -> str:
     text = re.sub(r'"checksum": "\w+"', '"checksum": "<checksum>"', text)
     text = re.sub(r"\"completed_at\": \"[^\"]*\"", '"completed_at": "<time>"', text)
     text = re.sub(r"^time:     about .*", "time:     about <time>", text, flags=re.M)  # from when files were written
+    text = re.sub(r"^progress: [^\n]*: (?!100 %)[^\n]* elapsed\n", "", text, flags=re.M)  # of slow machines
+    text = re.sub(r"\d+:\d\d elapsed", "<time> elapsed", text)
     return "\n".join(line.rstrip() for line in rounded(text).splitlines()) + "\n"
 
 
