@@ -36,7 +36,7 @@ class Frame(ABC):
         width, height = self.extent(size)
         if not (0.0 <= x <= width and 0.0 <= y <= height):  # also refuses NaN
             raise ValueError(f"({x:g}, {y:g}) lies outside the {width:g} x {height:g} frame {self.name!r}")
-        return Point(x * 1000.0 / width, y * 1000.0 / height)
+        return Point(min(x * 1000.0 / width, 1000.0), min(y * 1000.0 / height, 1000.0))  # the edge may round to above 1000
 
     def encode(self, point: Point, size: Size) -> tuple[float, float]:
         """Unified point to native pair, unrounded."""
@@ -102,6 +102,35 @@ class ResizedPixels(Frame):
     def extent(self, size: Size) -> tuple[float, float]:
         width, height = self.resized(size)
         return float(width), float(height)
+
+
+@dataclass(frozen=True)
+class Canvas(Frame):
+    """Parts of a white image, ``scale`` on each axis, whose upper left corner has the screenshot, as large as fits.
+
+    ``sides`` are the (width, height) of the image in pixels, so a smaller screenshot is enlarged.
+    """
+
+    sides: Size
+    scale: float = 1000.0
+
+    @property
+    def name(self) -> str:
+        return "0-{:g} of a canvas of {} x {}".format(self.scale, *self.sides)
+
+    def extent(self, size: Size) -> tuple[float, float]:
+        across, down = size[0] * self.sides[1], size[1] * self.sides[0]
+        return min(self.scale, self.scale * across / down), min(self.scale, self.scale * down / across)
+
+    def shown(self, size: Size) -> Size:
+        """The (width, height) of the screenshot on the image, in pixels."""
+        (width, height), (across, down) = self.extent(size), self.sides
+        return max(1, round(width * across / self.scale)), max(1, round(height * down / self.scale))
+
+    def decode(self, x: float, y: float, size: Size) -> Point:
+        """As others do, but for a number that is past the edge by less than one: models write whole numbers."""
+        x, y = (edge if edge < value < edge + 1 else value for value, edge in zip((x, y), self.extent(size), strict=True))
+        return super().decode(x, y, size)
 
 
 RELATIVE = Normalised(1.0, digits=4)

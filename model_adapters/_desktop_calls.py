@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from guieval.actions import Action, ActionSpace, Scroll, Wait
+from guieval.actions import Action, ActionSpace, ActionType, Scroll, Wait
 from guieval.models.parsing import call_tables as calls
 
 from . import _qwen_tools as tools
@@ -17,6 +17,11 @@ class UpAndDown(ActionSpace):
 
     def __contains__(self, action: Action) -> bool:
         return super().__contains__(action) and not (isinstance(action, Scroll) and action.direction in ("left", "right"))
+
+
+_KINDS = frozenset[ActionType]({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"})
+SPACE, VERTICAL = ActionSpace(_KINDS, frozenset({"ENTER"})), UpAndDown(_KINDS, frozenset({"ENTER"}))
+"""What most of these models can do on a desktop."""
 
 
 def keys(enter: str) -> calls.Form:

@@ -6,14 +6,13 @@ evaluated on what its planner would have to say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from guieval.actions import Action, ActionSpace, Click
-from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.models.parsing import is_place, stated_place
+from guieval.models.parsing import first_place
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -28,7 +27,7 @@ class Grounder(ABCModel):
     """
 
     options: ImageLimits
-    pixels = QWEN_PIXELS
+    pixels: ClassVar[tuple[int, int] | None] = QWEN_PIXELS
     action_space = CLICKS
     system: ClassVar[str | None] = None
     """The name of its system prompt, which states the size of the screen."""
@@ -36,24 +35,18 @@ class Grounder(ABCModel):
     """The name of its user's prompt; ``None`` if the query is sent as it is."""
     query: ClassVar[str] = "instruction"
     """The name of the query in the user's prompt."""
-    extra: ClassVar[Mapping[str, Any]] = {}
-    """Further fields of its requests."""
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         words = main_instruction(task)
         text = words if self.user is None else self.prompt(self.user, **{self.query: words})
         system = None if self.system is None else self.prompt(self.system, **self.screen(task))
-        return chat(self.image(task), text, system=system, extra=self.extra)
+        return chat(self.image(task), text, system=system)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         return ParsedResponse(self.read_click(task, self._place(text)))
 
     def _place(self, text: str) -> object:
-        first = text.strip().partition("\n")[0]
-        place = first if is_place(first) else stated_place(text)
-        if place is None:
-            raise ParseError(f"the response gives no place: {text.strip()[:80]!r}")
-        return place
+        return first_place(text)
 
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         assert isinstance(action, Click)

@@ -7,14 +7,15 @@ venus_browser}.py``. Each table has its own calls first, then those for phones, 
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from guieval import actions as act
 from guieval.errors import ParseError
-from guieval.history import describe
+from guieval.models import Surface
 from guieval.models.parsing import CallExpression, first_call
 from guieval.models.parsing import call_tables as calls
 
+from . import _desktop_calls as desktop
 from . import _ui_tars as tars
 from ._hosted import keys_pressed
 
@@ -43,10 +44,6 @@ def _dragged(call: calls.Arguments) -> act.Drag:
     return act.Drag(start=call.point("start") if "start" in call.values else None, end=call.point("end"))
 
 
-def _ends(end: act.Stop) -> calls.Form:
-    return calls.Form(act.Stop, lambda call: end, lambda action, _: {"content": "" if action == end else describe(action)})
-
-
 PHONE = calls.CallTable(
     {
         "Click": calls.tap("point", "box"),
@@ -56,7 +53,7 @@ PHONE = calls.CallTable(
         "LaunchApp": calls.opened("app"),
         "Wait": act.Wait(),
         **{"PressBack": calls.BACK, "PressHome": calls.HOME, "PressEnter": calls.ENTER, "PressRecent": calls.RECENT},
-        "Finished": _ends(calls.FINISH),
+        "Finished": calls.ended(calls.FINISH, "content", other=True),
         "DoubleClick": calls.double_clicked("point", "box"),
         "Drag": calls.on_device(_dragged),
         **dict.fromkeys(("Answer", "CallUser"), calls.answered("content")),
@@ -68,9 +65,7 @@ _COMPUTER = {
     "Type": tars.CALLS["type"],
     "Swipe": calls.Form(act.Scroll, lambda call: call.one_of(_AXES, "axis").read(call), _turned),
     "Hotkey": calls.enter(_keys, keys=["enter"]),
-    "CallUser": calls.Form(
-        act.Stop, lambda call: calls.IMPOSSIBLE, lambda action, _: {"content": ""} if action == calls.IMPOSSIBLE else None
-    ),
+    "CallUser": calls.ended(calls.IMPOSSIBLE, "content"),
     "RightClick": calls.right_clicked("box"),
     "Hover": calls.hovered("box"),
     **calls.outside("TripleClick", "MiddleClick", "KeyDown", "KeyUp", "MouseDown", "MouseUp"),
@@ -86,22 +81,12 @@ _BROWSER = {
 }
 
 
-class Surface(NamedTuple):
-    """What a prompt is for; ``scale`` is the extent of the screen, ``label`` what stands before a past screenshot."""
-
-    table: calls.CallTable
-    space: act.ActionSpace
-    scale: Literal[999, 1000] = 1000
-    label: str = "History Screenshot:"
-
-
 COMPUTER, BROWSER = (calls.CallTable({**own, **PHONE, **own}) for own in (_COMPUTER, _BROWSER))
 _FINISHED = frozenset[act.StopStatus]({"finish"})
-_CLICKS = frozenset[act.ActionType]({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"})
 SURFACES = {
     "mobile": Surface(PHONE, act.ActionSpace(buttons=frozenset(act.BUTTONS), statuses=_FINISHED)),
-    "computer": Surface(COMPUTER, act.ActionSpace(_CLICKS, frozenset({"ENTER"})), 999, "History Screenshot:\n"),
-    "browser": Surface(BROWSER, act.ActionSpace(_CLICKS | {"LONG_PRESS"}, frozenset({"BACK", "ENTER"}), _FINISHED)),
+    "computer": Surface(COMPUTER, desktop.SPACE),
+    "browser": Surface(BROWSER, act.ActionSpace(desktop.SPACE.types | {"LONG_PRESS"}, frozenset({"BACK", "ENTER"}), _FINISHED)),
 }
 MOST = 32
 """Most calls of a ``Sequence``, and most times that keys are pressed."""

@@ -60,9 +60,7 @@ class EvoCUA(MobileAgentModel):
     patch = 32
     pixels = 3136, 13_107_200
     step_label = "Step "
-    action_space = desktop.UpAndDown(
-        types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
-    )
+    action_space = desktop.VERTICAL
     family = Family(2026, ("desktop",), reader="makers")
     source = "github.com/meituan/EvoCUA@4a0ad5f mm_agents/evocua/prompts.py, mm_agents/evocua/evocua_agent.py"
     frame_source = "github.com/meituan/EvoCUA@4a0ad5f mm_agents/evocua/evocua_agent.py (999), prompts.py (1000)"

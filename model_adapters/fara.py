@@ -14,6 +14,7 @@ a device.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -70,25 +71,22 @@ class Fara(tools.QwenToolsModel):
     table = CALLS
     tool = grounding_tool = "computer_use"
     pixels = 3136, 12_845_056
-    action_space = desktop.UpAndDown(
-        types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER", "BACK"})
-    )
+    action_space = replace(desktop.VERTICAL, buttons=frozenset({"ENTER", "BACK"}))
     family = Family(2025, ("web",), reader="makers")
     source = "github.com/microsoft/fara@3f3f1fd src/fara/_prompts.py, src/fara/fara_agent.py"
     frame_source = "github.com/microsoft/fara@3f3f1fd src/fara/_prompts.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        past = () if task.setting == "grounding" else history
         messages = [Message("system", (self._system(task),))]
-        first_shown = self.first_shown(past, self.options.max_images)
-        for index, step in enumerate((*(entry.task for entry in past), task)):
+        first_shown = self.first_shown(history, self.options.max_images)
+        for index, step in enumerate((*(entry.task for entry in history), task)):
             words = self.prompt("fara-user-next") if index else main_instruction(task)
             if index >= first_shown:
                 messages.append(Message("user", (self.image(step), words)))
             elif not index:
                 messages.append(Message("user", (words,)))
-            if index < len(past):
-                messages.append(Message("assistant", (self.past_response(past[index]),)))
+            if index < len(history):
+                messages.append(Message("assistant", (self.past_response(history[index]),)))
         return ModelInput(tuple(messages))
 
     def _system(self, task: StepTaskModel) -> str:

@@ -11,14 +11,12 @@ online the answer comes before the end. A question to the user is outside of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from guieval.actions import Action, Answer, Scroll, Stop, Unsupported, Wait
+from guieval.actions import Action, Scroll, Stop, Wait
 from guieval.frames import PER_1000
-from guieval.history import HistoryEntry, describe
-from guieval.models import Family, ModelInput
+from guieval.models import Family
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -40,11 +38,7 @@ CALLS = calls.CallTable(
         "type": calls.typed("text"),
         "scroll": calls.Form(Scroll, _scrolled, WHEEL.write),
         "wait": desktop.waited("time", default=Wait()),
-        "terminate": calls.Form(
-            Stop,
-            lambda call: calls.FINISH,
-            lambda action, _: {"answer": "" if action == calls.FINISH else describe(action)},
-        ),
+        "terminate": calls.ended(calls.FINISH, "answer", other=True),
         **calls.outside("read_page_answer_question", "ask_user_question"),
     }
 )
@@ -54,6 +48,7 @@ class Fara15(Fara):
     """Adapter of Fara1.5. Options: those of Fara."""
 
     table = CALLS
+    thinking_argument = "enable_thinking"
     patch = 32
     fixed_frame = PER_1000
     action_space = replace(Fara.action_space, statuses=frozenset({"finish"}))
@@ -61,16 +56,11 @@ class Fara15(Fara):
     source = "github.com/microsoft/fara@6505fef src/fara/_prompts.py, src/fara/agents/fara/fara15_agent.py"
     frame_source = "github.com/microsoft/fara@6505fef src/fara/agents/fara/fara15_agent.py, coord_spaces.py"
 
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        switch = {"chat_template_kwargs": {"enable_thinking": False}}
-        return replace(super().prepare_input(task, history), extra=switch)
-
     def _system(self, task: StepTaskModel) -> str:
         return self.prompt("fara1_5-browser-system")
 
     def _batch(self, task: StepTaskModel, call: Any, action: Action) -> tuple[Action, ...]:
         """The answer, and the end."""
-        answer = call.get("arguments", {}).get("answer") if isinstance(action, Stop) and isinstance(call, dict) else None
-        if not isinstance(answer, str) or not answer:
+        if not isinstance(action, Stop) or not isinstance(call, dict):
             return ()
-        return Unsupported(name="terminate", arguments={"answer": answer}, device=Answer(text=answer)), action
+        return calls.answer_first("terminate", call.get("arguments", {}).get("answer"), action)

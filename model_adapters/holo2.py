@@ -8,8 +8,6 @@ is not done here. How the model is asked for other actions than a click is not p
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, ClassVar
 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
@@ -29,7 +27,7 @@ class Holo2(Grounder):
     patch = 32
     pixels = 64 * 32**2, 16384 * 32**2
     fixed_frame = PER_1000
-    extra: ClassVar[Mapping[str, Any]] = {"chat_template_kwargs": {"thinking": False}}
+    thinking_argument = "thinking"
     family = Family(2025, ("grounding",), reader="makers", recorded=2)
     source = "github.com/hcompai/hai-cookbook@2ba8961 holo2/holo_2_localization_huggingface.ipynb"
     frame_source = "github.com/hcompai/hai-cookbook@2ba8961 holo2/holo_2_localization_huggingface.ipynb (0 to 1000)"

@@ -19,7 +19,7 @@ from pydantic import Field
 from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import Family, ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import Family, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.models.parsing import ScrollWords, first_round, json_value, split_reasoning
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -35,10 +35,8 @@ CALLS = calls.CallTable(
         "open_app": calls.opened("name"),
         "press_button": calls.pressed("button", {button.lower(): button for button in act.BUTTONS}),
         "wait": calls.waited("seconds"),
-        "answer": calls.Form(
-            act.Stop, lambda call: calls.FINISH, lambda end, _: {"content": ""} if end == calls.FINISH else None
-        ),
-        "give_up": calls.Form(act.Stop, lambda call: calls.IMPOSSIBLE, lambda end, _: {"reason": ""}),
+        "answer": calls.ended(calls.FINISH, "content"),
+        "give_up": calls.ended(calls.IMPOSSIBLE, "reason"),
     }
 )
 
@@ -57,20 +55,19 @@ class Holo31(Holo2):
     action_space = act.ActionSpace(buttons=frozenset(act.BUTTONS))
     scroll_words: ScrollWords = "content"
     thinking_switch = grounds_silently = True
+    thinking_argument = "enable_thinking"
     family = Family(2026, ("phone", "desktop", "web", "grounding"))
     source = 'hub.hcompany.ai "API reference" (the recipe); the tools are guieval\'s'
     frame_source = 'hub.hcompany.ai "API reference" ("integers normalized to the image you sent", 0 to 1000)'
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        silent = task.setting == "grounding" or self.thinking is False
-        extra = {"chat_template_kwargs": {"enable_thinking": not silent}}
         if task.setting == "grounding":
-            return chat(self.image(task), self.prompt("holo2-grounding", instruction=task.instruction), extra=extra)
+            return super().prepare_input(task, history)
         messages = [Message("system", (self.prompt("holo3_1-system"),)), Message("user", (main_instruction(task),))]
         for turn in self.conversation(task, history, self.options.max_images, hidden="[screenshot evicted]"):
             seen = ("<observation>\n", *turn.parts, "\n</observation>")
             messages.append(Message("user", seen) if turn.role == "user" else turn)
-        return ModelInput(tuple(messages), extra=extra)
+        return ModelInput(tuple(messages))
 
     def past_response(self, entry: HistoryEntry) -> str:
         """The object alone, as it was written if there is one."""
@@ -88,10 +85,8 @@ class Holo31(Holo2):
         if not isinstance(name, str):
             raise ParseError(f"the response's tool_call names no tool: {call!r:.80}")
         action = self.read_call(task, name, call)
-        batch: tuple[act.Action, ...] = ()
-        if action == calls.FINISH and isinstance(answer := call.get("content"), str) and answer:
-            batch = (act.Unsupported(name="answer", arguments={"content": answer}, device=act.Answer(text=answer)), action)
-        elif isinstance(action, act.Type) and call.get("press_enter") is True:
+        batch = calls.answer_first("answer", call.get("content"), calls.FINISH) if action == calls.FINISH else ()
+        if isinstance(action, act.Type) and call.get("press_enter") is True:
             batch = (action, calls.ENTER)
         thought = value.get("thought")
         return ParsedResponse(action, reasoning or None, thought if isinstance(thought, str) else None, batch)

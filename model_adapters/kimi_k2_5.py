@@ -26,6 +26,7 @@ from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import split_reasoning
 from guieval.steps import StepTaskModel
 
+from . import _desktop_calls as desktop
 from . import _pyautogui as code
 
 LONG = act.Wait(duration=20_000.0)
@@ -50,22 +51,19 @@ class KimiK25(ABCModel):
     )
     fixed_frame = RELATIVE
     thinking_switch = True
-    action_space = act.ActionSpace(
-        types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
-    )
+    action_space = desktop.SPACE
     family = Family(2026, ("desktop",))
     source = "github.com/ljxpython/OSWorldUse@b5007a9 mm_agents/kimi/kimi_agent.py, a copy of xlang-ai/OSWorld's"
     frame_source = f"{source} (fractions up to 1, else pixels)"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        past = () if task.setting == "grounding" else history
         name = f"kimi_k2_5-computer-{'no-' if self.thinking is False else ''}thinking-system"
         messages = [Message("system", (self.prompt(name, password=self.options.password),))]
-        shown = self.first_shown(past, self.options.max_images)
-        texts = [f"# Step {number}:\n{self.past_response(entry)}" for number, entry in enumerate(past, 1)]
+        shown = self.first_shown(history, self.options.max_images)
+        texts = [f"# Step {number}:\n{self.past_response(entry)}" for number, entry in enumerate(history, 1)]
         if shown:
             messages.append(Message("assistant", ("\n".join(texts[:shown]),)))
-        for entry, text in zip(past[shown:], texts[shown:], strict=True):
+        for entry, text in zip(history[shown:], texts[shown:], strict=True):
             messages += [Message("user", (self.image(entry.task),)), Message("assistant", (text,))]
         query = self.prompt("kimi_k2_5-computer-user", instruction=main_instruction(task))
         return ModelInput((*messages, Message("user", (self.image(task), query))))
@@ -100,8 +98,7 @@ class KimiK25(ABCModel):
                 raise ParseError(f"the response's end has no status: {block[:80]!r}")
             end = calls.IMPOSSIBLE if "fail" in words else calls.FINISH
             answer = ANSWER.search(block)
-            told = [act.Unsupported(name="terminate", device=act.Answer(text=answer[2]))] if answer and answer[2] else []
-            return [*told, end]
+            return [*calls.answer_first("terminate", answer and answer[2], end)] or [end]
         found, batch, pending = code.calls_of(block, code.POSITIONS), list[act.Action](), list[code.PyAutoGuiCall]()
         for number, call in enumerate(found, 1):
             pending.append(code.PyAutoGuiCall(call.name, _fractions(call.arguments, task.screenshot_size)))

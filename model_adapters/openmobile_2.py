@@ -34,6 +34,7 @@ class OpenMobile2(tools.XMLToolsModel):
     options: OpenMobile2Options
     patch = 32
     pixels = 65_536, 16_777_216
+    thinking_argument = "enable_thinking"
     thinking_form = "Thought: {thought}\n"
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"}, buttons=frozenset(BUTTONS))
     family = Family(2026, ("phone",))
@@ -41,11 +42,10 @@ class OpenMobile2(tools.XMLToolsModel):
     frame_source = "github.com/OpenMobile2/OpenMobile2-Code@301fdb0 (MobileGym's agent: 1000), runtimes/prompts.py (999)"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        past = () if task.setting == "grounding" else history
         system = Message("system", (self.prompt("openmobile_2-mobile-system"),))
         query = self.prompt("openmobile_2-mobile-user", instruction=main_instruction(task))
-        turns = self.conversation(task, past, self.options.max_images, [(query,)], hidden=COLLAPSED, later="tool")
-        return ModelInput((system, *turns), extra={"chat_template_kwargs": {"enable_thinking": False}})
+        turns = self.conversation(task, history, self.options.max_images, [(query,)], hidden=COLLAPSED, later="tool")
+        return ModelInput((system, *turns))
 
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         words = thought or conclusion

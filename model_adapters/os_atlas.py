@@ -110,8 +110,7 @@ class OSAtlas(ABCModel):
         goal = task.instruction
         if task.setting == "low":
             goal += f" You need to: {step_instruction(task)}"
-        past = () if task.setting == "grounding" else history
-        lines = "".join(f"Step {number}: {self._past(entry)}\n" for number, entry in enumerate(past, 1))
+        lines = "".join(f"Step {number}: {self._past(entry)}\n" for number, entry in enumerate(history, 1))
         return before, self.image(task), fill(after, instruction=goal, history=lines or "None")
 
     def _past(self, entry: HistoryEntry) -> str:

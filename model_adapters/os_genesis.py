@@ -98,8 +98,7 @@ class OSGenesis(ABCModel):
         return f"Low-level thought: {thought}\naction: {call}" if thought else f"action: {call}"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        past = () if task.setting == "grounding" else history
-        lines = "\n".join(f"Step {number}: {self._past(entry)}" for number, entry in enumerate(past, 1))
+        lines = "\n".join(f"Step {number}: {self._past(entry)}" for number, entry in enumerate(history, 1))
         if self.options.prompt == "androidworld":
             values = {"instruction": main_instruction(task), "accessibility_tree": ""}
         else:

@@ -10,12 +10,13 @@ is the click; there is no past. The authors of the benchmark take the last box o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.models import Family, ModelConfig
 from guieval.models.parsing import stated_place
+from guieval.steps import StepTaskModel
 
 from ._grounder import Grounder
 
@@ -25,15 +26,15 @@ class Qwen2VL(Grounder):
 
     fixed_frame = PER_1000
     user = "qwen2_vl-grounding"
-    extra: ClassVar[Mapping[str, Any]] = {
-        "skip_special_tokens": False
-    }  # a server leaves these tokens out unless it is asked for them
     family = Family(2024, ("grounding",), reader="ScreenSpot-Pro", recorded=128)
     source = frame_source = "github.com/likaixin2000/ScreenSpot-Pro-GUI-Grounding models/qwen2vl.py"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
         self.thinking = False
+
+    def fields(self, task: StepTaskModel) -> Mapping[str, Any]:
+        return {"skip_special_tokens": False}  # a server leaves these tokens out unless it is asked for them
 
     def _place(self, text: str) -> object:
         place = stated_place(text)

@@ -26,7 +26,7 @@ from pydantic import Field
 from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace, Wait
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, Family, ImageLimits, Message, ModelConfig, ModelInput, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, Message, ModelConfig, ModelInput, Surface, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
@@ -34,6 +34,7 @@ from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
 
 TOOL = "computer"
+PHONE = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"}, buttons=frozenset(BUTTONS))
 
 
 def _unmodified(form: calls.Form) -> calls.Form:
@@ -56,6 +57,7 @@ CALLS = desktop.and_the_past(
         }
     )
 )
+SURFACES = {"mobile": Surface(tools.CALLS, PHONE), "computer": Surface(CALLS, desktop.SPACE)}
 
 
 class Qwen35Options(ImageLimits):
@@ -73,23 +75,21 @@ class Qwen35(tools.XMLToolsModel):
     patch = 32
     pixels = 3136, 12_845_056
     thinking_switch = True
-    action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"}, buttons=frozenset(BUTTONS))
+    surfaces = SURFACES
+    thinking_argument = "enable_thinking"
     family = Family(2026, ("phone", "desktop", "grounding"), reader="vLLM")
     source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/qwen35.py"
     frame_source = f"{source} (1000); github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (999)"
     opening = ABCModel.opening
 
-    grounding_tool = TOOL
+    grounding_tool = computer_tool = TOOL
     keeps_thoughts = False  # the chat template takes them out as well
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
         self._mobile = self.options.prompt == "mobile"
         if not self._mobile:
-            self.table, self.tool = CALLS, TOOL
-            self.action_space = ActionSpace(
-                types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
-            )
+            self.tool = self.computer_tool
 
     def frame(self, task: StepTaskModel) -> Frame:
         return PER_999 if self._mobile and task.setting != "grounding" else PER_1000
@@ -99,16 +99,15 @@ class Qwen35(tools.XMLToolsModel):
         return (PER_999, PER_1000)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        extra = {"chat_template_kwargs": {"enable_thinking": self.thinking is not False}}
         if task.setting == "grounding":
-            return chat(self.image(task), task.instruction, system=self.prompt("qwen3_5-grounding-system"), extra=extra)
+            return chat(self.image(task), task.instruction, system=self.prompt("qwen3_5-grounding-system"))
         if self._mobile:
             past = self._progress(history)
             query = self.prompt("qwen3_vl-mobile-user", instruction=main_instruction(task), history=past)
-            return chat(query, self.image(task), system=self.prompt("qwen3_vl-mobile-system"), extra=extra)
+            return chat(query, self.image(task), system=self.prompt("qwen3_vl-mobile-system"))
         messages = [Message("system", (self.prompt("qwen3_5-computer-system"),)), Message("user", (main_instruction(task),))]
         turns = self.conversation(task, history, self.options.max_images)
-        return ModelInput((*messages, *turns), extra=extra)
+        return ModelInput((*messages, *turns))
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:
         """The tool for computers has its own names and thousandths, also if the prompt offers the one for phones."""

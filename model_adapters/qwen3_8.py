@@ -13,8 +13,7 @@ goal's place. The day in the prompt is an option with a fixed default.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -23,7 +22,7 @@ from guieval.actions import Action, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import SCALES, DisputedScale, Family, Message, ModelConfig, ModelInput, ParsedResponse, main_instruction
+from guieval.models import SCALES, DisputedScale, Family, Message, ModelInput, ParsedResponse, Surface, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import first_round, split_reasoning
 from guieval.steps import StepTaskModel
@@ -37,6 +36,7 @@ COLLAPSED = "This screenshot has been collapsed."
 HELD = ("key_down", "key_up", "left_mouse_down", "left_mouse_up")
 DESKTOP = {**COMPUTER, "call_user": calls.FINISH, "screenshot": Wait(), **calls.outside(*HELD)}
 CALLS = calls.CallTable({**DESKTOP, "left_click": calls.tap("coordinate"), "key": desktop.keys("enter")})
+SURFACES = {**Qwen35.surfaces, "computer": Surface(CALLS, desktop.SPACE)}
 
 
 class Qwen38Options(Qwen35Options, DisputedScale):
@@ -59,26 +59,24 @@ class Qwen38(Qwen35):
     options: Qwen38Options
     pixels = 3136, 13_107_200
     keeps_thoughts = True  # the chat template keeps those after the last request that is no answer of a tool
+    surfaces = SURFACES
+    computer_tool = "computer_use"
     family = Family(2026, ("phone", "desktop", "grounding"))
     source = "github.com/xlang-ai/OSWorld mm_agents/qwen/prompts.py, in a port that calls itself verbatim"
     frame_source = f"{source} (the prompt: 1000; the code: 999)"
 
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        if not self._mobile:
-            self.table, self.tool = CALLS, "computer_use"
-
     def frame(self, task: StepTaskModel) -> Frame:
         return super().frame(task) if self._mobile else PER_1000 if task.setting == "grounding" else SCALES[self.options.scale]
 
+    def fields(self, task: StepTaskModel) -> Mapping[str, Any]:
+        effort = self.options.reasoning_effort
+        template = {"enable_thinking": self.thinks(task), **({"reasoning_effort": effort} if effort else {})}
+        return template if self.options.hosted else {"chat_template_kwargs": template}
+
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        template: dict[str, Any] = {"enable_thinking": self.thinking is not False}
-        if self.options.reasoning_effort:
-            template["reasoning_effort"] = self.options.reasoning_effort
-        extra = template if self.options.hosted else {"chat_template_kwargs": template}
         if self._mobile or task.setting == "grounding":
-            return replace(super().prepare_input(task, history), extra=extra)
-        return ModelInput(tuple(self._messages(task, history)), extra=extra)
+            return super().prepare_input(task, history)
+        return ModelInput(tuple(self._messages(task, history)))
 
     def _messages(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> list[Message]:
         messages = [Message("system", (self.prompt("qwen3_8-computer-system", current_date=self.options.date),))]

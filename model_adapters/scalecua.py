@@ -24,13 +24,13 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace, Scroll, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, Family, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, Surface, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import call_text, first_call, first_round, split_reasoning, tagged
 from guieval.steps import StepTaskModel
 
 from . import _pyautogui as code
-from ._desktop_calls import UpAndDown, waited
+from ._desktop_calls import VERTICAL, waited
 
 _POSITIONS = {
     **code.POSITIONS,
@@ -81,7 +81,10 @@ COMPUTER = calls.CallTable(
 )
 
 
-DESKTOP = UpAndDown(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"}))
+SURFACES = {
+    "mobile": Surface(PHONE, ActionSpace(buttons=frozenset({"BACK", "HOME"}))),
+    "computer": Surface(COMPUTER, VERTICAL),
+}
 MOST = 20
 """Most calls of a response that are carried out online."""
 _LEAD = re.compile(r"^[ \t]*(?:```\w*)?[ \t]*", re.MULTILINE)
@@ -102,16 +105,10 @@ class ScaleCUA(ABCModel):
     pixels = 3136, 2_109_744
     thinking_switch = True
     grounds_silently = True
-    action_space = ActionSpace(buttons=frozenset({"BACK", "HOME"}))
+    surfaces = SURFACES
     family = Family(2025, ("phone", "desktop", "web", "grounding"), reader="makers")
     source = "github.com/OpenGVLab/ScaleCUA@5d92fee evaluation/AndroidWorld/android_world/agents/PROMPT.py"
     frame_source = "github.com/OpenGVLab/ScaleCUA@5d92fee evaluation/OSWorld/mm_agents/scalecua_agent.py"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self.table = PHONE if self.options.prompt == "mobile" else COMPUTER
-        if self.table is COMPUTER:
-            self.action_space = DESKTOP
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":

@@ -12,6 +12,7 @@ that way. The agent adds the computer's password to the task (option ``password`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,13 +20,14 @@ from pydantic import Field
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, Family, Message, ModelInput, ParsedResponse, main_instruction
+from guieval.models import Family, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from .ui_tars_2 import CALLS, UITars2, UITars2Options
 
 SUFFIX = "_never_used_51bce0c785ca2f68081bfa7d91973934"
+_TAG = re.compile("</?(?:seed:tool_call|function|parameter)")
 
 
 class SeedOptions(UITars2Options):
@@ -41,8 +43,8 @@ class Seed(UITars2):
     table = calls.CallTable({"infeasible": calls.IMPOSSIBLE, **CALLS, **calls.outside("press")})
     pixels = None
     thinking_switch = True
-    opening = ABCModel.opening
-    thought_form = None
+    thought_form = f"<think{SUFFIX}>{{thought}}</think{SUFFIX}>"
+    fixes_thought = False
     family = Family(2026, ("desktop",))
     source = "github.com/ljxpython/OSWorldUse@b5007a9 mm_agents/seed_agent.py, a copy of xlang-ai/OSWorld's"
     frame_source = f"{source} (action_parse_res_factor: 1000)"
@@ -52,27 +54,16 @@ class Seed(UITars2):
         if self.options.password is not None:
             words += f"\nThe sudo password is {self.options.password}"
         system = (Message("system", (self.prompt(f"seed-computer-system-{number}"),)) for number in (1, 2))
-        past = () if task.setting == "grounding" else history
-        turns = self.conversation(task, past, self.options.max_images)
-        seen = (Message("tool", turn.parts) if turn.role == "user" else turn for turn in turns)
+        turns = self.conversation(task, history, self.options.max_images, first="tool", later="tool")
         switch: dict[str, Any] = {"thinking": {"type": "disabled"}} if self.thinking is False else {"reasoning_effort": "high"}
-        return ModelInput((*system, Message("user", (words,)), *seen), extra=switch)
+        return ModelInput((*system, Message("user", (words,)), *turns), extra=switch)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         return super().parse_response(task, text.replace(SUFFIX, ""))
 
-    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        before = f"<think{SUFFIX}>{thought}</think{SUFFIX}>" if thought and self.thinking is not False else ""
-        return before + self._call(task, action)
-
     def _call(self, task: StepTaskModel, action: Action) -> str:
-        name, arguments = self.write_call(task, action)
-        lines = ((key, f"\n{value}\n" if str(value).startswith("\n") else value) for key, value in arguments.items())
-        values = "".join(f"<parameter{SUFFIX}={key}>{value}</parameter{SUFFIX}>" for key, value in lines)
-        return f"<seed:tool_call{SUFFIX}><function{SUFFIX}={name}>{values}</function{SUFFIX}></seed:tool_call{SUFFIX}>"
+        return _TAG.sub(rf"\g<0>{SUFFIX}", super()._call(task, action))
 
     def past_response(self, entry: HistoryEntry) -> str:
         """A past step's functions, without the reasoning in front of them."""
-        if entry.raw_response is None:
-            return self._call(entry.task, entry.action)
-        return entry.raw_response.split(f"</think{SUFFIX}>")[-1]
+        return (entry.raw_response or self._call(entry.task, entry.action)).split(f"</think{SUFFIX}>")[-1]

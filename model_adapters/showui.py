@@ -10,6 +10,7 @@ comes into view. A step instruction takes the task's place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
@@ -18,7 +19,7 @@ from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.frames import RELATIVE
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, Family, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.models import ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, Surface, chat, main_instruction
 from guieval.models.parsing import ScrollWords, is_place, json_value
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -60,8 +61,12 @@ PHONE = calls.CallTable(
         "ANSWER": calls.Form(act.Stop, _ended, lambda end, _: {"value": "task complete"} if end == calls.FINISH else None),
     }
 )
-TABLES = {name: desktop.and_the_past(table) for name, table in (("phone", PHONE), ("web", WEB))}
 KINDS = frozenset[act.ActionType]({"CLICK", "SCROLL", "TYPE", "PRESS"})
+SPACE = act.ActionSpace(KINDS, frozenset({"ENTER"}), frozenset({"finish"}))
+SURFACES = {
+    "phone": Surface(desktop.and_the_past(PHONE), replace(SPACE, types=KINDS | {"STOP"})),
+    "web": Surface(desktop.and_the_past(WEB), SPACE),
+}
 
 
 class ShowUIOptions(ImageLimits):
@@ -76,17 +81,12 @@ class ShowUI(ABCModel):
     """Adapter of ShowUI. Options: :class:`ShowUIOptions`."""
 
     options: ShowUIOptions
+    surfaces = SURFACES
     fixed_frame = RELATIVE
     pixels = 256 * 28**2, 1344 * 28**2
     family = Family(2024, ("phone", "web", "grounding"), reader="makers", recorded=2)
     source = "github.com/showlab/ShowUI@21ed7cb QUICK_START.md, data/dset_shared_navigation.py"
     frame_source = "github.com/showlab/ShowUI@21ed7cb QUICK_START.md (0 to 1)"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        phone = config.options.get("prompt", "phone") == "phone"
-        self.table = TABLES["phone" if phone else "web"]
-        self.action_space = act.ActionSpace(KINDS | ({"STOP"} if phone else set()), frozenset({"ENTER"}), frozenset({"finish"}))
-        super().__init__(config, thinking=thinking)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":

@@ -52,9 +52,8 @@ class UIS1(tools.QwenToolsModel):
         system = self.prompt("ui_s1-paper-system" if self.options.prompt == "paper" else "ui_s1-system")
         if self.options.examples == "code":
             system = system.replace("<think>\n...\n</think>\n", "")
-        past = () if task.setting == "grounding" else history
-        turns = tuple(self._turns(task, past))
-        conversation = self.conversation(task, past, self.options.max_images, turns)
+        turns = tuple(self._turns(task, history))
+        conversation = self.conversation(task, history, self.options.max_images, turns)
         return ModelInput((Message("system", (system,)), *conversation))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Point, Type, Wait
+from guieval.actions import Action, Point, Type, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
@@ -36,8 +36,8 @@ from guieval.models.parsing import (
 from guieval.models.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
+from . import _desktop_calls as desktop
 from . import _ui_tars as tars
-from ._desktop_calls import waited
 from ._hosted import keys_pressed
 
 SUBMITS = ("\\n", "\n")
@@ -60,7 +60,7 @@ CALLS = calls.CallTable(
         "type": calls.Form(Type, _typed, calls.typed("content").write),
         "scroll": calls.scrolled("direction", "point"),
         **dict.fromkeys(("press", "hotkey"), _KEY),
-        "wait": waited("time", default=Wait(duration=5000.0)),
+        "wait": desktop.waited("time", default=Wait(duration=5000.0)),
         "finished": calls.FINISH,
         "call_user": calls.IMPOSSIBLE,
         "navigate_back": calls.BACK,  # of the authors' prompt for browsers
@@ -90,9 +90,7 @@ class UITars2(ABCModel):
     table = CALLS
     fixed_frame = PER_1000
     pixels: ClassVar[tuple[int, int] | None] = 1, 2048 * 1960
-    action_space = ActionSpace(
-        types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
-    )
+    action_space = desktop.SPACE
     family = Family(2025, ("desktop", "web"), reader="cua")
     source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/uitars2.py"
     frame_source = "github.com/bytedance/UI-TARS-desktop@239b654 multimodal/omni-tars/gui-agent/src/GUIAgentT5Adapter.ts"
@@ -128,7 +126,7 @@ class UITars2(ABCModel):
         return [action, calls.ENTER] if submitted else [action]
 
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        return (self.opening(task, thought) if thought else "") + self._call(task, action)
+        return (self.opening(task, thought) if thought and not self.why_silent(task) else "") + self._call(task, action)
 
     def _call(self, task: StepTaskModel, action: Action) -> str:
         name, arguments = self.write_call(task, action)

@@ -16,8 +16,8 @@ elsewhere, as ``Answer`` does. Brackets in typed text stay as they are (the auth
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -25,17 +25,8 @@ from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
-from guieval.models import SCALES, ABCModel, Family, ImageLimits, Message, ModelConfig, ModelInput, ParsedResponse, chat
-from guieval.models.parsing import (
-    CallExpression,
-    ScrollWords,
-    first_round,
-    is_place,
-    numbers,
-    split_reasoning,
-    stated_place,
-    tagged,
-)
+from guieval.models import SCALES, ABCModel, Family, ImageLimits, Message, ModelInput, ParsedResponse, chat
+from guieval.models.parsing import CallExpression, ScrollWords, first_place, first_round, numbers, split_reasoning, tagged
 from guieval.models.parsing import call_tables as calls
 from guieval.models.prompts import main_instruction, own_response
 from guieval.steps import StepTaskModel
@@ -60,43 +51,42 @@ class UIVenus2(ABCModel):
     """Adapter of UI-Venus-2. Options: :class:`UIVenus2Options`."""
 
     options: UIVenus2Options
+    surfaces = SURFACES
     patch = 32
     pixels = 65_536, 16_777_216
     grounding_pixels = 3136, 12_845_056
     thinking_switch = grounds_silently = True
+    thinking_argument = "enable_thinking"
     scroll_words: ScrollWords = "content"
     disputed_frames = tuple(SCALES.values())
     family = Family(2026, ("phone", "desktop", "web", "grounding"), reader="makers", recorded=4)
     source = "github.com/inclusionAI/UI-Venus@81945ac models/{mobile,computer,browser,grounding}"
     frame_source = "github.com/inclusionAI/UI-Venus@81945ac models/mobile/mobile_example.py (1000), models/computer (999)"
 
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        prompt = UIVenus2Options.model_fields["prompt"].default
-        self._surface = SURFACES.get(config.options.get("prompt", prompt), SURFACES[prompt])
-        self.table, self.action_space, *_ = self._surface
-        super().__init__(config, thinking=thinking)
-
     def frame(self, task: StepTaskModel) -> Frame:
-        return SCALES[self.options.scale or (1000 if task.setting == "grounding" else self._surface.scale)]
+        computer = self.options.prompt == "computer" and task.setting != "grounding"
+        return SCALES[self.options.scale or (999 if computer else 1000)]
+
+    def fields(self, task: StepTaskModel) -> Mapping[str, Any]:
+        return super().fields(task) if self.options.prompt == "browser" or not self.thinks(task) else {}
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        silent = task.setting == "grounding" or self.thinking is False
-        switch = {"chat_template_kwargs": {"enable_thinking": not silent}}
         if task.setting == "grounding":
             query = self.prompt("ui_venus_2-grounding-user", instruction=task.instruction.removesuffix("."))
-            return chat(self.image(task), query, extra=switch)
+            return chat(self.image(task), query)
         browser, goal = self.options.prompt == "browser", main_instruction(task)
         values = {"task": goal, "current_date": self.options.date} if browser else {"user_task": goal}
         if self.options.prompt == "computer":
             values["sudo_password"] = self.options.password
         system = Message("system", (self.prompt(f"ui_venus_2-{self.options.prompt}-system", **values),))
-        return ModelInput((system, *self._turns(task, history)), extra=switch if browser or silent else {})
+        return ModelInput((system, *self._turns(task, history)))
 
     def _turns(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Iterator[Message]:
         """All steps, of which the last show their screenshots; on web pages the last alone, with the notes taken before."""
         browser, first_shown = self.options.prompt == "browser", self.first_shown(history, self.options.max_images)
         for index, step in enumerate((*(entry.task for entry in history), task)):
-            label = self._surface.label if index < len(history) else "Current Screenshot:\n"
+            label = "History Screenshot:" + "\n" * (self.options.prompt == "computer")
+            label = label if index < len(history) else "Current Screenshot:\n"
             if browser:
                 label = "\n- ".join(["Notes from earlier steps:", *filter(None, map(_note, history[:index]))])
             if index >= first_shown:
@@ -118,10 +108,7 @@ class UIVenus2(ABCModel):
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         if task.setting == "grounding":
             thought, rest = split_reasoning(first_round(text), "[")
-            first = rest.strip().partition("\n")[0].rstrip(".")
-            place = first if is_place(first) else stated_place(rest)
-            if place is None:
-                raise ParseError(f"the response gives no place: {first[:80]!r}")
+            place = first_place(rest)
             refused = numbers(place)[:2] == (-1, -1)
             return ParsedResponse(calls.IMPOSSIBLE if refused else self.read_click(task, place), thought or None)
         thought, body = self._parts(text)

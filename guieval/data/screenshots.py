@@ -170,9 +170,10 @@ def read_screenshot(
     jpeg: int | None = None,
     only_png: bool = False,
     crop: Crop | None = None,
+    canvas: Size | None = None,
 ) -> Screenshot:
     """The screenshot at ``relative`` below ``root`` as it is sent, in the size ``resize`` or in its own; of it only ``crop``,
-    enlarged to that size, if given.
+    enlarged to that size, if given; and then in the upper left corner of a white image of the size ``canvas``, if given.
 
     A file that is a picture already is sent as it is, anything else as PNG; with ``jpeg`` all are encoded as JPEG of that
     quality (1 to 100, as Pillow does), and with ``only_png`` those that are no PNG are sent as one too.
@@ -182,25 +183,31 @@ def read_screenshot(
     with ``check`` also if a file that is sent as it is cannot be decoded.
     """
     file = _read(root, relative, recorded_size)
-    kept = crop is None and jpeg is None and (not only_png or file.header.format == "png")
+    kept = crop is None and canvas is None and jpeg is None and (not only_png or file.header.format == "png")
     if kept and file.header.ready and resize in (None, file.header.size):
         if check:
             file.check()
         return Screenshot(file.data, file.header.format, file.header.size, file.path, file.digest)
-    image = file.picture(resize, crop=crop)
+    image = file.picture(resize, crop=crop, canvas=canvas)
     if jpeg is not None:
         return Screenshot(_encoded(image, "JPEG", quality=jpeg), "jpeg", image.size, original=file.digest)
     return Screenshot(png(image), "png", image.size, original=file.digest)
 
 
 def read_picture(
-    root: Path, relative: str, recorded_size: Size, resize: Size | None = None, *, at_most: Size | None = None
+    root: Path,
+    relative: str,
+    recorded_size: Size,
+    resize: Size | None = None,
+    *,
+    at_most: Size | None = None,
+    canvas: Size | None = None,
 ) -> Image:
     """The pixels of :func:`read_screenshot`, RGB; ``at_most`` is the size of a thumbnail (:func:`picture`).
 
     Raises :class:`ScreenshotError` as it does, and for data that cannot be decoded.
     """
-    return _read(root, relative, recorded_size).picture(resize, at_most)
+    return _read(root, relative, recorded_size).picture(resize, at_most, canvas=canvas)
 
 
 def file_digest(data: bytes) -> FileDigest:
@@ -311,7 +318,9 @@ class _CheckedFile(NamedTuple):
     digest: FileDigest
     header: Header
 
-    def picture(self, resize: Size | None, at_most: Size | None = None, crop: Crop | None = None) -> Image:
+    def picture(
+        self, resize: Size | None, at_most: Size | None = None, crop: Crop | None = None, canvas: Size | None = None
+    ) -> Image:
         import PIL.Image
 
         try:
@@ -319,10 +328,14 @@ class _CheckedFile(NamedTuple):
         except ValueError as error:
             raise ScreenshotError(f"the screenshot {str(self.path)!r} {error}") from None
         self._passed()
-        if crop is None and resize in (None, image.size):
+        if crop is not None or resize not in (None, image.size):
+            shown = image if crop is None else image.crop(crop)
+            image = shown.resize(resize or image.size, PIL.Image.Resampling.BICUBIC)  # as in the Qwen processors
+        if canvas is None:
             return image
-        shown = image if crop is None else image.crop(crop)
-        return shown.resize(resize or image.size, PIL.Image.Resampling.BICUBIC)  # as in the Qwen processors
+        white = PIL.Image.new("RGB", canvas, (255, 255, 255))
+        white.paste(image)
+        return white
 
     def check(self) -> None:
         """Raise :class:`ScreenshotError` if the image data cannot be decoded although header and checksums are right.

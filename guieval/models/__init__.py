@@ -13,6 +13,7 @@ from guieval.models.adapter import DisputedScale as DisputedScale
 from guieval.models.adapter import ImageLimits as ImageLimits
 from guieval.models.adapter import Options as Options
 from guieval.models.adapter import ParsedResponse as ParsedResponse
+from guieval.models.adapter import Surface as Surface
 from guieval.models.bill import Bill as Bill
 from guieval.models.config import ModelConfig as ModelConfig
 from guieval.models.families import Family as Family

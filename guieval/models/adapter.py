@@ -10,16 +10,16 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from guieval.actions import Action, ActionSpace, Click, LongPress, Point, Unsupported
 from guieval.errors import ScreenshotError, UsageError, first_problem, nearest
-from guieval.frames import PER_999, PER_1000, Frame, ResizedPixels, smart_resize
+from guieval.frames import PER_999, PER_1000, Canvas, Frame, ResizedPixels, smart_resize
 from guieval.history import HistoryEntry, describe
 from guieval.models.config import ModelConfig
 from guieval.models.families import Family
@@ -87,6 +87,13 @@ class ParsedResponse:
     stage: str = ""
 
 
+class Surface(NamedTuple):
+    """The calls of a prompt for one kind of device, and the unified actions that they express."""
+
+    table: CallTable
+    action_space: ActionSpace
+
+
 class ABCModel(ABC):
     """A model family's adapter. Stateless, so one instance may serve any number of steps at once.
 
@@ -98,6 +105,8 @@ class ABCModel(ABC):
     """Which unified actions the family's format can express."""
     table: CallTable = CallTable()
     """The calls of the family's responses, which :meth:`read_call` and :meth:`write_call` use."""
+    surfaces: ClassVar[Mapping[str, Surface]] = {}
+    """``table`` and ``action_space`` by the option ``prompt``, in families with prompts for several kinds of devices."""
     options: Options
     """A checkpoint's options. A subclass annotates it with its own class, or with ``Options`` if it has none, and other names
     are refused; without an annotation any name is taken, and is found in ``config.options``."""
@@ -112,6 +121,8 @@ class ABCModel(ABC):
     """Of what both sides of a resized screenshot are multiples, in pixels."""
     thinking_switch: ClassVar[bool] = False
     """Whether thinking can be turned on and off for this family."""
+    thinking_argument: ClassVar[str | None] = None
+    """The argument of the chat template that every request has, as :meth:`fields` writes it: whether the model thinks."""
     fixes_thought: bool = False
     """Whether a response can be begun with a given thought (:meth:`prepare_fixed_thought`), as ``thought_form`` or
     :meth:`opening` says."""
@@ -131,8 +142,8 @@ class ABCModel(ABC):
         cls.family = vars(cls).get("family")
         if "fixes_thought" not in vars(cls) and {"opening", "thought_form"} & vars(cls).keys():
             cls.fixes_thought = cls.thought_form is not None or cls.opening is not ABCModel.opening
-        if "prepare_input" in vars(cls):  # so that no family and no caller has to see to the screen's texts
-            setattr(cls, "prepare_input", _telling(cls.prepare_input))  # noqa: B010  # mypy refuses an assignment
+        if "prepare_input" in vars(cls):  # so that no family and no caller has to see to what all share
+            setattr(cls, "prepare_input", _whole(cls.prepare_input))  # noqa: B010  # mypy refuses an assignment
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         if thinking is not None and not self.thinking_switch:
@@ -140,6 +151,8 @@ class ABCModel(ABC):
         self.config = config
         self.thinking = thinking if thinking is not None else config.scaffold.thinking
         self.options = self._read_options()
+        if self.surfaces:
+            self.table, self.action_space = self.surfaces[getattr(self.options, "prompt")]  # noqa: B009  # a family's option
         if not isinstance(getattr(self, "action_space", None), ActionSpace):
             name = type(self).__name__
             raise UsageError(f"adapter {config.adapter!r} must set action_space, an ActionSpace: the actions {name} can output")
@@ -228,6 +241,8 @@ class ABCModel(ABC):
         Rounding to multiples of ``patch`` is left to the server, which does it anyway. Only if a limit binds is the image
         resized on this side, so the frame of the response does not depend on how the server was started.
         """
+        if isinstance(frame := self.frame(task), Canvas):
+            return ImageRef(task, frame.shown(task.screenshot_size), canvas=frame.sides)
         if self.pixels is None and not isinstance(self.options, ImageLimits):
             return ImageRef(task)
         with _of_a_usable_size(task):
@@ -245,7 +260,19 @@ class ABCModel(ABC):
 
     @abstractmethod
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        """The messages for one step, given its past oldest first. Pure: same arguments, same input."""
+        """The messages for one step, given its past oldest first. Pure: same arguments, same input.
+
+        A grounding query comes without a past, and :meth:`fields` and the texts of option ``screen_texts`` are added to what a
+        family returns.
+        """
+
+    def thinks(self, task: StepTaskModel) -> bool:
+        """Whether the model thinks before it answers, in families with a switch for it."""
+        return self.thinking_switch and self.why_silent(task) is None
+
+    def fields(self, task: StepTaskModel) -> Mapping[str, Any]:
+        """Further fields of the request for a step: by default :attr:`thinking_argument`."""
+        return {"chat_template_kwargs": {self.thinking_argument: self.thinks(task)}} if self.thinking_argument else {}
 
     def own_past(self, history: Sequence[HistoryEntry]) -> Sequence[HistoryEntry]:
         """The past with the responses that the family itself wrote; of a composition, those of its first stage."""
@@ -278,17 +305,18 @@ class ABCModel(ABC):
         turns: Sequence[tuple[Part, ...]] = (),
         *,
         hidden: str = "",
+        first: Role = "user",
         later: Role = "user",
     ) -> Iterator[Message]:
         """Each step as a turn and the response to it (:meth:`past_response`): the texts that ``turns`` has for it, then its
-        screenshot from :meth:`first_shown` on, and before that ``hidden`` in its place. The first turn is the user's, others
-        are of the role ``later``."""
+        screenshot from :meth:`first_shown` on, and before that ``hidden`` in its place. ``first`` is the role of the first
+        turn, ``later`` that of the others."""
         first_with_image = self.first_shown(history, max_images)
         for index, step in enumerate((*(entry.task for entry in history), task)):
             texts = turns[index] if index < len(turns) else ()
             seen = (self.image(step),) if index >= first_with_image else (hidden,) if hidden else ()
             if parts := (*texts, *seen):
-                yield Message(later if index else "user", parts)
+                yield Message(later if index else first, parts)
             if index < len(history):
                 yield Message("assistant", (self.past_response(history[index]),))
 
@@ -386,12 +414,13 @@ class ABCModel(ABC):
         return list(self.frame(task).quantise(point, task.screenshot_size))
 
 
-def _telling(prepare: Callable[..., ModelInput]) -> Callable[..., ModelInput]:
-    """A family's :meth:`ABCModel.prepare_input` with the texts that the option ``screen_texts`` names."""
+def _whole(prepare: Callable[..., ModelInput]) -> Callable[..., ModelInput]:
+    """A family's :meth:`ABCModel.prepare_input` with what is the same in all families."""
 
     @wraps(prepare)
     def prepare_input(self: ABCModel, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        prepared = prepare(self, task, self.own_past(history))
+        prepared = prepare(self, task, () if task.setting == "grounding" else self.own_past(history))
+        prepared = replace(prepared, extra={**self.fields(task), **prepared.extra})
         names = self.options.screen_texts
         return with_screen_texts(prepared, task, names, self.frame(task)) if names else prepared
 

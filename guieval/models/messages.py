@@ -32,12 +32,18 @@ class ImageRef:
     """A screenshot inside a message: the step it belongs to and the (width, height) it must be sent in.
 
     ``resize`` is ``None`` when the original file is sent as it is. ``crop`` is the part of it that is shown, enlarged to
-    ``resize`` or to the size of the whole.
+    ``resize`` or to the size of the whole. ``canvas`` is the (width, height) of a white image that it is put on, upper left.
     """
 
     task: StepTaskModel
     resize: Size | None = None
     crop: Crop | None = None
+    canvas: Size | None = None
+
+    @property
+    def size(self) -> Size:
+        """The (width, height) of the image that is sent."""
+        return self.canvas or self.resize or self.task.screenshot_size
 
 
 Part: TypeAlias = str | ImageRef

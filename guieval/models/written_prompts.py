@@ -34,7 +34,8 @@ def shown_part(part: Part) -> str:
     if isinstance(part, str):
         return part
     resized = "" if part.resize is None else f", sent as {_size(part.resize)}"
-    return f"[image {part.task.screenshot}: {_size(part.task.screenshot_size)}{resized}]"
+    canvas = "" if part.canvas is None else f", on a white image of {_size(part.canvas)}"
+    return f"[image {part.task.screenshot}: {_size(part.task.screenshot_size)}{resized}{canvas}]"
 
 
 def example_episode(setting: Setting = "high", size: Size = PHONE) -> Episode:
@@ -100,8 +101,11 @@ def _told(model: ABCModel, step: StepTaskModel) -> StepTaskModel:
 
 
 def _plain_message(message: Message) -> list[Any]:
-    parts = ([part.task.screenshot, part.resize] if isinstance(part, ImageRef) else part for part in message.parts)
-    return [message.role, *parts]
+    return [message.role, *(_plain_part(part) if isinstance(part, ImageRef) else part for part in message.parts)]
+
+
+def _plain_part(part: ImageRef) -> list[Any]:
+    return [part.task.screenshot, part.resize, *([part.canvas] if part.canvas else [])]  # no null: digests are on record
 
 
 def _canonical(value: Any) -> str:

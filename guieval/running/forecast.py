@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from guieval.frames import Size
 from guieval.models import ModelInput
 from guieval.running.costs import Price, amount
 from guieval.running.engine_choice import HOSTED, engine_kind, native_api
@@ -15,7 +16,6 @@ from guieval.running.kinds import kind_of
 from guieval.running.resolved import ResolvedRun
 from guieval.running.telemetry import price_of
 from guieval.settings.sampling import request_parameters
-from guieval.steps import StepTaskModel
 
 CHARACTERS, PATCH = 4, 28
 """What one token is taken for: so many characters of text, and a square of so many pixels of an image (as Qwen2.5-VL and Claude
@@ -125,20 +125,19 @@ def forecast(run: ResolvedRun) -> Forecast:
     if (examples := kind_of(run.config).examples(run, EXAMPLES)) is not None:
         added = run.model.tool_tokens
         prompts = _mean([_tokens(prepared) + added for prepared in examples])
-        screens = [_image_tokens(image.task, image.resize) for prepared in examples for image in prepared.images[-1:]]
+        screens = [_image_tokens(image.size) for prepared in examples for image in prepared.images[-1:]]
         worst["screen_tokens"] = _mean(screens)
     return Forecast(run.mode.label, requests, at_most, prompts, reply_tokens, price_of(run), added, **worst)
 
 
 def _tokens(prepared: ModelInput) -> float:
     extra = json.dumps(prepared.extra, default=str) if prepared.extra else ""
-    images = sum(_image_tokens(image.task, image.resize) for image in prepared.images)
+    images = sum(_image_tokens(image.size) for image in prepared.images)
     return (len(prepared.text) + len(extra)) / CHARACTERS + images
 
 
-def _image_tokens(task: StepTaskModel, resize: tuple[int, int] | None) -> int:
-    width, height = resize or task.screenshot_size
-    return math.ceil(width / PATCH) * math.ceil(height / PATCH)
+def _image_tokens(size: Size) -> int:
+    return math.ceil(size[0] / PATCH) * math.ceil(size[1] / PATCH)
 
 
 def _mean(sizes: Sequence[float]) -> float:

@@ -39,10 +39,10 @@ class _Prepared:
         if len(self.input.images) != 1:
             raise UsageError(f"model {model.config.name!r} is shown {len(self.input.images)} images of a screen, not one")
         file = benchmark.root, task.screenshot, task.screenshot_size
-        resize, orientation = self.input.images[0].resize, orientation_of(task)
-        pixels = read_picture(*file, resize)
+        sent, orientation = self.input.images[0], orientation_of(task)
+        pixels = read_picture(*file, sent.resize, canvas=sent.canvas)
         if orientation == 1:
-            self.picture = read_screenshot(*file, resize)
+            self.picture = read_screenshot(*file, sent.resize, canvas=sent.canvas)
         else:
             self.picture = Screenshot(stored(pixels, orientation), "png", pixels.size)
         self.prompt = json.dumps([self.input.text, dict(self.input.extra)], sort_keys=True, default=str)

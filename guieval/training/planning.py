@@ -328,7 +328,7 @@ def _length(prepared: ModelInput, edge: int) -> tuple[int, int]:
             if isinstance(part, str):
                 words += _tokens(part)
             else:
-                width, height = part.resize or part.task.screenshot_size
+                width, height = part.size
                 pictures += math.ceil(width / edge) * math.ceil(height / edge) + 2
     return words, pictures
 

@@ -726,6 +726,7 @@ NO_READER: dict[str, str] = {
     "seed": "its reader is a package that the agent imports; UI-TARS-2's functions, which it writes, have one above",
     "kimi_k2_5": "its reader rewrites code and reads no calls",
     "openmobile_2": "its reader is published and could not be read; vLLM's of this form is Qwen3.5's above",
+    "phi_ground": "its reader is published and was not read; only the forms that it takes are known",
     "holo3_1": "the makers publish a recipe and no reader",
     "qwen3_8": "its reader in OSWorld is published and could not be read; vLLM's of this form is Qwen3.5's above",
     **dict.fromkeys(("openai_tools", "ocr_baseline", "ocr_errant", "tiny_policy"), "prompt and format are this project's"),

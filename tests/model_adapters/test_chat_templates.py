@@ -120,6 +120,13 @@ def test_a_usual_request_to_aguvis_names_the_recipient_after_the_role(thinking: 
     )
 
 
+def test_a_request_to_phi_ground_is_the_authors_text() -> None:
+    task = example_episode("grounding").steps[0]
+    for name, file in (("phi-ground-4b-7c", "phi_ground-grounding"), ("phi-ground-any", "phi_ground_any-grounding")):
+        model = load_model(name)
+        assert prompt(name, model.prepare_input(task, ())) == model.prompt(file, instruction=task.instruction)
+
+
 @every_row("thought", ["I tap it.", "I tap <think>ing of </think>.", "I tap\n\n it.", "{{ I }} {% tap %}"])
 @every_row(
     ("name", "thinking", "before", "after"),

@@ -125,10 +125,9 @@ def test_a_scroll_word_names_the_finger_or_the_content(
     assert written in model.render(step(), expected)
 
 
-def test_a_grounding_query_has_no_past_but_in_families_that_ask_for_a_step() -> None:
+def test_a_grounding_query_has_no_past() -> None:
     told = {name for name, model in adapters() if model.prepare_input(GROUNDING, past()) != model.prepare_input(GROUNDING, ())}
-    phones = {"autoglm_phone", "gui_owl_1_5", "qwen3_vl", "step_gui"}
-    assert told == phones | {"evocua", "ocr_baseline", "ocr_errant", "ui_tars_2"}
+    assert told == set()
 
 
 def test_every_prompt_file_names_its_origin() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 from typing import Any
 
+import PIL.Image
 import pytest
 
 from guieval.actions import Click, Point
 from guieval.conformance.examples import example_step
+from guieval.data.screenshots import picture, read_screenshot
 from guieval.frames import ResizedPixels, Size
 from guieval.models import ABCModel, ImageRef, ModelConfig
 from guieval.registry import build_model, load_model
@@ -69,6 +72,32 @@ def test_one_place_on_a_screen_in_the_size_that_is_sent(
     written = model.render(task, CLICK)
     assert all(str(number) in written for number in native)
     assert model.parse_response(task, written).action == CLICK
+
+
+@every_row(
+    ("name", "size", "shown", "text", "point"),
+    [
+        ("phi-ground-4b-7c", PHONE, (302, 672), "<box>120, 740, 180, 760</box>", (500, 750)),  # 302.4 of 1008 pixels
+        ("phi-ground-4b-7c", (300, 200), (1008, 672), "<point>250, 500</point>\n<point>1, 1</point>", (250, 500)),
+        ("phi-ground-4b-7c", (1001, 2400), (280, 672), "[279, 0, 279, 0]", (1000, 0)),  # the edge is at 278.06
+        ("phi-ground-4b-7c", PHONE, (302, 672), "(301, 750)", None),  # on the white part
+        ("phi-ground-any", (1920, 1080), (1680, 945), "<x>5000</x><y>1875</y>", (500, 200)),
+    ],
+)
+def test_a_place_on_a_canvas(name: str, size: Size, shown: Size, text: str, point: tuple[float, float] | None) -> None:
+    model, task = load_model(name), step(screenshot_size=size, setting="grounding")
+    (image,) = model.prepare_input(task, ()).images
+    assert (image.resize, image.size) == (shown, (1680, 1008) if name == "phi-ground-any" else (1008, 672))
+    action = model.parse_response(task, text).action
+    assert isinstance(action, Click) is (point is not None)
+    assert not isinstance(action, Click) or action.point == pytest.approx(point)
+
+
+def test_a_canvas_is_white_beside_the_screenshot(tmp_path: Path) -> None:
+    PIL.Image.new("RGB", (40, 20), (255, 0, 0)).save(tmp_path / "s.png")
+    image = picture(read_screenshot(tmp_path, "s.png", (40, 20), (20, 10), canvas=(30, 25)).data)
+    assert image.size == (30, 25) and image.getpixel((19, 9)) == (255, 0, 0)
+    assert image.getpixel((20, 0)) == image.getpixel((0, 10)) == (255, 255, 255)
 
 
 STANDARD = {"max_side": 1568, "patch": 28, "max_patches": 1568}

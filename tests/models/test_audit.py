@@ -31,7 +31,8 @@ from guieval.models.frame_audit import (
     title,
 )
 from guieval.models.scored_response import read_response
-from guieval.registry import load_model
+from guieval.playground.mock_server import MockServer, MockSettings
+from guieval.registry import load_benchmark, load_model
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import RunProgress
 from guieval.settings import RunConfig
@@ -286,6 +287,15 @@ def test_a_run_in_the_declared_frame_is_silent(tmp_path: Path, guieval: CommandL
     other: list[Action] = [Type(text="tea"), LongPress(point=Point(1.0, 2.0)), Stop()]
     assert run_as(tmp_path / "none", "ui-tars-7b", load_model("ui-tars-7b"), 30, other).progress.warnings == []
     assert audit_records(load_model("ui-tars-7b"), RunFolder(tmp_path / "none").records) is None
+
+
+def test_the_json_of_a_run_has_the_finding_of_an_unlisted_checkpoint(tmp_path: Path, guieval: CommandLine) -> None:
+    benchmark = load_benchmark("demo-icons", tmp_path / "data", episodes=30)
+    with MockServer(MockSettings(policy="reference", model="ui-tars-7b"), benchmark=benchmark) as server:
+        given = ("--bench", "demo-icons", "--data", tmp_path / "data", "--set", "bench_options.episodes=30", "--quiet")
+        asked = ("run", "--adapter", "ui_tars", *given, "--base-url", server.base_url, "--json", "--model")
+        found = [json.loads(guieval(*asked, name).out)["runs"][0]["frame_audit"] for name in ("mine", "ui-tars-7b")]
+    assert [len(each) for each in found] == [1, 0] and "0-1000 hits 50 of 50 targets" in found[0][0]
 
 
 def test_wild_clicks_do_not_warn(tmp_path: Path) -> None:

@@ -37,6 +37,16 @@ def test_every_shipped_file_names_what_there_is(file: Path) -> None:
     assert config.out == f"training/{file.stem}"
 
 
+@every_row(
+    ("name", "options", "left_out"),
+    [("planner=ui-tars-1.5-7b,grounder=uground-v1-7b", {}, "the grounder"), ("ui-tars-1.5-7b", {"zoom": 2.0}, "the zoom")],
+)
+def test_a_composition_cannot_be_trained(name: str, options: dict[str, Any], left_out: str) -> None:
+    config = shipped("hypertrack-rl").model_copy(update={"model": name, "model_options": options})
+    with pytest.raises(UsageError, match=f"a training is of one model with one response to a step: leave out {left_out}$"):
+        config.open_adapter()
+
+
 def at(config: Any, path: str) -> Any:
     for name in path.split("."):
         config = config[int(name)] if name.isdecimal() else config[name] if isinstance(config, dict) else getattr(config, name)

@@ -223,7 +223,14 @@ def _plain(own: Sequence[Result]) -> dict[str, Any]:
         "interrupted": any(each.outcome.interrupted for each in own),
         "failures": failures if several else outcome.progress.by_stage,
         "warnings": list(dict.fromkeys(warning for each in own for warning in each.outcome.progress.warnings)),
+        "frame_audit": _frame_audits(own),
     }
+
+
+def _frame_audits(results: Sequence[Result]) -> list[str]:
+    """The findings of the frame audits of an unlisted checkpoint's runs, each once."""
+    found = (RunFolder(result.outcome.directory).manifest.frame_audit for result in results)
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def print_notes(results: list[Result], *, rounds: bool = False) -> None:
@@ -250,7 +257,7 @@ def print_notes(results: list[Result], *, rounds: bool = False) -> None:
         say(f"labels:   {text}")
     for text in dict.fromkeys(each.scaffold_line for each in manifests):
         say(f"scaffold: {text}")
-    for text in dict.fromkeys(filter(None, (each.frame_audit for each in manifests))):
+    for text in _frame_audits(results):
         say(f"frame:    {text}")
     overlays = [result.outcome.run.overlay for result in results if result.outcome.run.overlay is not None]
     for text in dict.fromkeys(describe_overlay(overlay.file, overlay.sha256, overlay.steps) for overlay in overlays):

@@ -8,7 +8,7 @@ from guieval.models.parsing.call_tables import CallTable, ScrollWords
 from guieval.models.parsing.calls import CallExpression, call_text, first_call, quoted
 from guieval.models.parsing.function_tags import function_calls, function_text
 from guieval.models.parsing.json_values import MAX_DEPTH, MAX_REPAIR, json_value, named_object
-from guieval.models.parsing.points import clicked, decoded, is_place, numbers, place, stated_place
+from guieval.models.parsing.points import clicked, decoded, first_place, is_place, numbers, place, stated_place
 from guieval.models.parsing.tags import closed_thought, first_round, first_thought, split_reasoning, tagged
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "closed_thought",
     "decoded",
     "first_call",
+    "first_place",
     "first_round",
     "first_thought",
     "function_calls",

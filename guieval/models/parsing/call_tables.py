@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from guieval import actions as act
 from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import Frame, Size
+from guieval.history import describe
 from guieval.models.parsing.calls import call_text
 from guieval.models.parsing.points import decoded, place
 
@@ -214,6 +215,13 @@ def answered(*keys: str) -> Form:
     return on_device(lambda call: act.Answer(text=call.text(*keys)))
 
 
+def answer_first(name: str, text: object, end: act.Stop) -> tuple[act.Action, ...]:
+    """What ending a task with an answer does: the answer, then the end. Nothing more than the end, so empty, without a text."""
+    if not isinstance(text, str) or not text:
+        return ()
+    return act.Unsupported(name=name, arguments={"content": text}, device=act.Answer(text=text)), end
+
+
 def selected(*keys: str) -> Form:
     """A choice from a list by its value, as Mind2Web's labels name it: its place is not part of it, nor is that of a text."""
 
@@ -364,6 +372,13 @@ def stopped(key: str, statuses: Mapping[str, act.StopStatus] = SUCCESS, default:
         act.Stop,
         lambda call: act.Stop(status=default if default and key not in call.values else call.one_of(statuses, key)),
         lambda action, writing: _first_name(key, statuses, action.status),
+    )
+
+
+def ended(end: act.Stop, key: str, *, other: bool = False) -> Form:
+    """The end of a task, with a text at ``key`` that is not read; with ``other`` the other end is written too, in words."""
+    return Form(
+        act.Stop, lambda call: end, lambda stop, _: {key: ""} if stop == end else {key: describe(stop)} if other else None
     )
 
 

@@ -69,6 +69,15 @@ def stated_place(text: str) -> str | None:
     return None if bare is None else bare[0]
 
 
+def first_place(text: str) -> str:
+    """The place that a response gives: its first line if that has nothing else, else :func:`stated_place`."""
+    first = text.strip().partition("\n")[0].rstrip(".")
+    place = first if is_place(first) else stated_place(text)
+    if place is None:
+        raise ParseError(f"the response gives no place: {text.strip()[:80]!r}")
+    return place
+
+
 def place(value: object) -> tuple[float, float]:
     """A native (x, y): of a pair of numbers, of a box's middle, or of text that :func:`numbers` reads.
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from guieval.data.screenshots import Crop, Screenshot, read_screenshot
+from guieval.frames import Size
 from guieval.models import ImageForm, ImageRef
 from guieval.models.scaffold import AS_IT_IS, Encoding
 
 CACHE_BYTES = 64 * 1024 * 1024
 """How much is kept for later steps that show the same screenshot."""
 
-_Key: TypeAlias = tuple[str, tuple[int, int], tuple[int, int] | None, Crop | None]
+_Key: TypeAlias = tuple[str, Size, Size | None, Crop | None, Size | None]
 """File, the size its record says it has, the size to send and the part of it: what decides a screenshot's bytes."""
 
 
@@ -46,7 +47,7 @@ class ImageLoader:
 
     async def load(self, image: ImageRef) -> Screenshot:
         """The picture to send: the file's own bytes, or a PNG. Raises :class:`ScreenshotError`."""
-        key = (image.task.screenshot, image.task.screenshot_size, image.resize, image.crop)
+        key = (image.task.screenshot, image.task.screenshot_size, image.resize, image.crop, image.canvas)
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]
@@ -75,6 +76,7 @@ class ImageLoader:
             jpeg=self._jpeg,
             only_png=self._only_png,
             crop=image.crop,
+            canvas=image.canvas,
         )
         # here, in a thread, and not when the request is written
         if self._form == "base64" or (self._form == "file" and screenshot.path is None):

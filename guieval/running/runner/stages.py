@@ -162,6 +162,9 @@ def _stage(of: NextStage, response: Response, seconds: float) -> StageResponse:
 
 def _digest(request: Request) -> str:
     """What tells a request from all others of a run, with its id first."""
-    shown = [[image.task.screenshot, image.resize, image.crop] for image in request.input.images]
+    shown = [
+        [image.task.screenshot, image.resize, image.crop, *([image.canvas] if image.canvas else [])]
+        for image in request.input.images
+    ]
     parts = [request.input.text, shown, dict(request.input.extra), dict(request.sampling)]
     return f"{request.request_id} {sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]}"

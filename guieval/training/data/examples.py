@@ -43,12 +43,16 @@ class Example(NamedTuple):
 
 
 class SizedPicture(NamedTuple):
-    """A screenshot as a model gets it: its file in a folder, its size, and the size in which it is sent if that differs."""
+    """A screenshot as a model gets it: its file in a folder, its size, and the size in which it is sent if that differs.
+
+    ``canvas`` is the size of a white image that it is put on.
+    """
 
     root: Path | None
     file: str
     size: tuple[int, int]
     resize: tuple[int, int] | None
+    canvas: tuple[int, int] | None = None
 
 
 class PromptBuilder:
@@ -90,11 +94,11 @@ class PromptBuilder:
     def picture(self, part: ImageRef) -> SizedPicture:
         task = part.task
         root = self._root if isinstance(self._root, Path) else self._root[task.benchmark]
-        return SizedPicture(root, task.screenshot, task.screenshot_size, part.resize)
+        return SizedPicture(root, task.screenshot, task.screenshot_size, part.resize, part.canvas)
 
     def _read(self, picture: SizedPicture) -> Image:
         assert picture.root is not None
-        return read_picture(picture.root, picture.file, picture.size, picture.resize)
+        return read_picture(picture.root, picture.file, picture.size, picture.resize, canvas=picture.canvas)
 
 
 def images_of(messages: Messages) -> list[Image]:

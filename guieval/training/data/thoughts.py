@@ -140,7 +140,7 @@ class ThoughtRequests:
         if self.engine.images == "none":
             return ()
         return tuple(
-            read_screenshot(self.root, image.task.screenshot, image.task.screenshot_size, image.resize)
+            read_screenshot(self.root, image.task.screenshot, image.task.screenshot_size, image.resize, canvas=image.canvas)
             for image in prepared.images
         )
 

@@ -27,7 +27,8 @@ from tests.rows import every_row
 from tests.running.scripted_runs import scripted_runner
 from tests.scripted import ScriptedEngine, ScriptedModel, make_episode, reply_with
 
-BOTH = "planner=qwen3-vl-8b-instruct,grounder=uground-v1-7b"
+NAMES = ("qwen3-vl-8b-instruct", "uground-v1-7b")
+BOTH = "planner={},grounder={}".format(*NAMES)
 USAGE = Usage(prompt_tokens=100, completion_tokens=10)
 HERE = Click(point=Point(500.0, 750.0))
 
@@ -179,10 +180,9 @@ def served(tmp_path: Path) -> Any:
     """Servers of a planner and a grounder that are right about every place."""
     benchmark = load_benchmark("demo-icons", tmp_path / "data", episodes=2)
     fixed = {"policy": "reference", "zoom": 2, "keep": 99}
-    names = ("qwen3-vl-8b-instruct", "uground-v1-7b")
     with (
-        MockServer(MockSettings.model_validate({**fixed, "model": names[0]}), benchmark=benchmark) as planner,
-        MockServer(MockSettings.model_validate({**fixed, "model": names[1]}), benchmark=benchmark) as grounder,
+        MockServer(MockSettings.model_validate({**fixed, "model": NAMES[0]}), benchmark=benchmark) as planner,
+        MockServer(MockSettings.model_validate({**fixed, "model": NAMES[1]}), benchmark=benchmark) as grounder,
     ):
         yield planner, grounder
 
@@ -219,6 +219,32 @@ def test_a_composition_runs_is_counted_and_is_scored_again_without_a_model(
     compared = guieval("compare", out, alone)
     assert "scaffold" in compared.out and scaffold not in guieval("report", alone).out
     assert planner.stats()["served"] + grounder.stats()["served"] == (len(stages) + 1) * len(samples)
+
+
+def test_a_planner_and_a_grounder_act_and_have_the_price_of_both(tmp_path: Path, guieval: CommandLine) -> None:
+    """On the simulated phone, where a note is pinned by a long press: a grounder has a click for its place."""
+    data, (planner, grounder) = tmp_path / "data", (MockSettings(policy="reference", model=name) for name in NAMES)
+    benchmark = load_benchmark("demo", data)
+    (tmp_path / "one").write_text("s0-0011\n")
+    entry = {"models": [BOTH], "currency": "USD", "input": 2.0, "output": 10.0, "source": "made up", "as_of": "today"}
+    (tmp_path / "prices.yaml").write_text(json.dumps([entry, {**entry, "models": [NAMES[0]], "input": 9.0}]))
+    given = ("--mode", "online", "--bench", "demo", "--data", data, "--episodes", tmp_path / "one", "--quiet")
+    with MockServer(planner, benchmark=benchmark) as first, MockServer(grounder, benchmark=benchmark) as second:
+        asked = ("run", "--model", BOTH, *given, "--base-url", first.base_url, "--grounder-base-url", second.base_url)
+        done = guieval(*asked, "--out", tmp_path / "out", "--prices", tmp_path / "prices.yaml")
+        served = [server.stats()["served"] for server in (first, second)]
+    assert done.code == 0, done.err
+    rows = [json.loads(line) for line in (tmp_path / "out" / "trajectories.jsonl").read_text().splitlines() if line]
+    assert [(row["action"]["type"], row["stage"]) for row in rows] == [
+        *(("CLICK", "grounder"), ("LONG_PRESS", "grounder"), ("CLICK", "grounder"), ("STOP", "planner"))
+    ]
+    run = RunFolder(tmp_path / "out")
+    (outcome,) = (task.samples[0].outcome for task in run.tasks)
+    assert outcome is not None and outcome.ended == "success" and served == [4, 3]
+    cost = run.stored["cost"]
+    assert cost["answers"] == 7 and cost["amount"] == pytest.approx(
+        (cost["prompt_tokens"] * 2 + cost["completion_tokens"] * 10) / 1e6
+    )
 
 
 @every_row(
