@@ -7,7 +7,7 @@ only if the agent has ended it); Rawles et al., "AndroidWorld", ICLR 2025, arXiv
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import sleep
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from http import HTTPStatus
@@ -210,7 +210,7 @@ class _Emulator(ServerDevice):
             elif (body := android_action(action, self.seen.size)) is not None:
                 await self.service.post("/execute_action", body=body)
             if isinstance(action, act.Wait):
-                await asyncio.sleep(max(0.0, min(action.duration / 1000, LONGEST_WAIT) - OWN_WAIT))
+                await sleep(max(0.0, min(action.duration / 1000, LONGEST_WAIT) - OWN_WAIT))
         return await self._observe(self._environment.wait) if actions else self.seen
 
     async def score(self) -> Score:
@@ -228,7 +228,7 @@ class _Emulator(ServerDevice):
             await self.service.post("/task/tear_down", **task)
 
     async def _observe(self, after: float) -> Observation:
-        await asyncio.sleep(after)
+        await sleep(after)
         pixels = await self.service.screenshot("/screenshot", "pixels", wait_to_stabilize="true")
         return await self.observed(self._goal, pixels)
 

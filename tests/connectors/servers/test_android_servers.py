@@ -175,7 +175,7 @@ def test_a_wait_is_waited_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr("guieval.connectors.servers.androidworld.asyncio.sleep", sleep)
+    monkeypatch.setattr("guieval.connectors.servers.androidworld.sleep", sleep)
     with androidworld() as (_, environment):
         played(environment, environment.tasks()[0], [Wait(duration=3500)], [Wait(duration=500)], [Wait(duration=1e9)])
     assert [each for each in waited if each] == [2.5, 59.0]
