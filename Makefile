@@ -181,7 +181,7 @@ gpu:
 
 # The same parts in small on this machine's CPU: Linux on x86-64, 3.9 GB in the user's cache folder.
 test-gpu:
-	python=$$($(PYTHON) tests/environment.py gpu) && for part in vllm sft; do $$python -m perf.gpu $$part --size tiny || exit 1; done
+	python=$$($(PYTHON) tests/environment.py gpu) && $$python -m perf.gpu all --size tiny
 
 # Runs killed at 100 moments in every mode, online runs, preparations, imports and trainings at 20, and power cut at 20 (as root):
 # some 45 minutes.

@@ -179,11 +179,15 @@ class Part:
             start = GUIEVAL if supervised else self.size.with_vllm
             self._command(["train", kind, *words, "--out", str(out)], start=start)
         steps = [line["seconds"] / line["steps"] for line in _lines(out / "hours.jsonl")]
-        tokens = [line["num_tokens"] for line in _lines(out / "log.jsonl") if "num_tokens" in line]
-        tasks, replies = plan["batch"]["tasks"], plan["batch"]["replies"]
-        what = f"`train {kind}`, {'all weights of a 3B' if self.name == 'full3' else 'a 7B with LoRA'}, "
-        what += f"{tasks} {'rows' if supervised else f'x {replies} responses, by vLLM on the same card'}"
-        what += f", {tokens[-1] / len(tokens):,.0f} tokens a step" if tokens else ""
+        logged = [line for line in _lines(out / "log.jsonl") if {"num_tokens", "rows/trained"} & line.keys()]
+        tasks, last = plan["batch"]["tasks"], logged[-1]
+        what = f"`train {kind}`, {'all weights' if self.name == 'full3' else 'LoRA'} of `{self.checkpoint.name}`, "
+        if supervised:
+            what += f"{tasks} rows a step, {last['num_tokens'] / len(logged) / tasks:,.0f} tokens a row"
+        else:
+            responses = f"{plan['batch']['replies']} responses of {last['completions/mean_length']:,.0f} tokens"
+            what += f"{tasks} x {responses}, by vLLM on the same card, "
+            what += f"{last['rows/trained']:,.0f} rows of up to {plan['rows']['tokens']:,} tokens a step"
         rows, unit = (tasks, "s a row") if supervised else (1, "s a step")
         limit = plan["work"]["operations"] / (self.machine.rate * 1e12)
         value = fmean(steps[1:] or steps) / rows
