@@ -177,6 +177,7 @@ test-verl:
 PART ?=
 GPU ?=
 gpu:
+	@$(PYTHON) -c "import guieval.benchmarks" 2> /dev/null || { echo "gpu: PYTHON is '$(PYTHON)', which has no guieval: see docs/gpu.md" >&2; exit 2; }
 	@$(PYTHON) -m perf.gpu $(if $(MODEL),--model $(MODEL)) $(GPU) "$(PART)"
 
 # The same parts in small on this machine's CPU: Linux on x86-64, 3.9 GB in the user's cache folder.

@@ -15,6 +15,8 @@ from pathlib import Path
 from statistics import fmean
 from types import TracebackType
 
+from guieval.errors import UsageError
+
 COUNTERS = re.compile(r"^vllm:prefix_cache_(queries|hits)_total\{[^}]*\} (\S+)$", re.M)
 FACTS = """
 import importlib.metadata, json, platform, time
@@ -52,8 +54,11 @@ class Machine:
 
 
 def machine(root: Path) -> Machine:
-    """Measured in a process of its own, so that nothing of it stays in the card's memory."""
-    ended = subprocess.run([sys.executable, "-c", FACTS], capture_output=True, text=True, check=True)
+    """Measured in a process of its own, so that nothing of it stays in the card's memory; :class:`UsageError` without torch."""
+    ended = subprocess.run([sys.executable, "-c", FACTS], capture_output=True, text=True)
+    if ended.returncode:
+        last = ended.stderr.strip().rpartition("\n")[2]
+        raise UsageError(f"{sys.executable} cannot compute on this machine: {last}; see docs/gpu.md")
     facts = json.loads(ended.stdout.splitlines()[-1])
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True)
     place = f" ({commit.stdout.strip()})" if commit.returncode == 0 else ""

@@ -97,8 +97,8 @@ class Part:
         self.work.mkdir(parents=True)
         self.environment = {**os.environ, "XDG_CACHE_HOME": str(out / "cache"), **size.environment}
         self._end = float("inf")
-        self.checkpoint = checkpoint or self._random(out / "checkpoints", size.shapes["3b" if name == "full3" else "7b"])
         self.machine: Machine = machine(ROOT)
+        self.checkpoint = checkpoint or self._random(out / "checkpoints", size.shapes["3b" if name == "full3" else "7b"])
 
     def rows(self) -> list[Row]:
         """Start the part's commands, and make its rows. Raises :class:`UsageError` if one fails or the time is over."""
