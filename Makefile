@@ -21,7 +21,7 @@ browser:
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
 .PHONY: browser demo docs test test-ci test-alone test-all check check-ci check-full lint types types-all wheel pyright resolve lowest image
-.PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl coverage kills fuzz clean
+.PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl test-gpu gpu coverage kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -171,6 +171,17 @@ test-learning:
 # The plug-in of verl as far as it goes without a GPU: Linux on x86-64, 2.2 GB in the user's cache folder.
 test-verl:
 	python=$$($(PYTHON) tests/environment.py training_verl) && $$python -m pytest -p no:cacheprovider tests/training_verl
+
+# What guieval reaches on one card (docs/gpu.md), part by part, by a Python that has guieval[train-vllm]; needs no network:
+# make gpu PART=vllm PYTHON=.gpu/bin/python MODEL=FOLDER
+PART ?=
+GPU ?=
+gpu:
+	@$(PYTHON) -m perf.gpu $(if $(MODEL),--model $(MODEL)) $(GPU) "$(PART)"
+
+# The same parts in small on this machine's CPU: Linux on x86-64, 3.9 GB in the user's cache folder.
+test-gpu:
+	python=$$($(PYTHON) tests/environment.py gpu) && $$python -m perf.gpu all --size tiny
 
 # Runs killed at 100 moments in every mode, online runs, preparations, imports and trainings at 20, and power cut at 20 (as root):
 # some 45 minutes.
