@@ -189,7 +189,7 @@ test-gpu:
 kills: browser $(VENV)/.dev-all
 	GUIEVAL_KILLS=100 $(BIN)/python -m pytest -q tests/running/resume/test_resume.py -k kills
 	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/online/test_runs.py tests/faults/test_environments.py -k kill
-	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/cli/test_killed_commands.py tests/cli/test_cli_prepare.py -k 'again_makes or a_kill'
+	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/cli/test_cli_prepare.py -k 'again_makes or a_kill'
 	GUIEVAL_POWER_LOSSES=20 $(BIN)/python -m pytest -q tests/faults/test_disks.py -k power
 	python=$$($(PYTHON) tests/environment.py training) && GUIEVAL_KILLS=20 $$python -m pytest -q -p no:cacheprovider tests/training/test_kills.py
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
-from guieval.actions import ActionSpace
+from guieval.actions import ActionSpace, Frozen
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocol import PROGRESS, SUCCESS_RATE, Protocol
@@ -306,14 +305,12 @@ def _lost(columns: RunColumns) -> Floats:
     return lost
 
 
-class TaskSummary(BaseModel):
+class TaskSummary(Frozen):
     """The metrics of an online run, over the repetitions with an outcome unless the name or the denominator says otherwise.
 
     ``metrics``: by name, success rate first, whose ``missing`` are the repetitions without an outcome. pass@n and pass^n are
     over tasks with n outcomes. ``groups``: the success rate by label and value.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: str
     protocol: str

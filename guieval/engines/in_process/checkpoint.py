@@ -157,7 +157,9 @@ class HeldModel(ABC):
         try:
             self._free()
         finally:
-            self._loop.stop()
+            for task in asyncio.all_tasks(self._loop):
+                task.cancel()
+            self._loop.call_soon(self._loop.call_soon, self._loop.stop)  # the cancelled tasks end before the loop does
 
     @abstractmethod
     async def _load(self) -> None:

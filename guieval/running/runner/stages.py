@@ -15,8 +15,9 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from guieval.actions import Frozen
 from guieval.data.files import open_descriptor, open_file
 from guieval.errors import JournalError
 from guieval.models import ABCModel, Engine, Request, Response
@@ -27,20 +28,16 @@ from guieval.steps import Usage
 STAGES = "stages.jsonl"
 
 
-class _Kept(BaseModel):
+class _Kept(Frozen):
     """A line of the file with a response. ``billed``: its tokens are in the journal already."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     request: str
     stage: StageResponse
     billed: bool = False
 
 
-class _Done(BaseModel):
+class _Done(Frozen):
     """A line that says that the step of a response is on record."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     request: str
 
