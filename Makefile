@@ -17,10 +17,15 @@ browser:
 		|| { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } > /dev/null 2>&1 \
 		|| echo "no Chromium here, and none could be installed: the browser tests will be skipped"
 
+# The applications of `--bench desktop`, its display and its sandbox.
+DESKTOP = bubblewrap xvfb openbox xdotool xclip gedit pcmanfm xterm fonts-dejavu-core fonts-noto-cjk
+desktop:
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DESKTOP)
+
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo docs test test-ci test-alone test-all check check-ci check-full lint types types-all wheel pyright resolve lowest image
+.PHONY: browser desktop demo docs test test-ci test-alone test-all check check-ci check-full lint types types-all wheel pyright resolve lowest image
 .PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl test-gpu gpu coverage kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
