@@ -156,9 +156,8 @@ def import_predictions(
     _check_places(source, out)
     if source.is_dir() or format in FOLDERS:
         for_files: dict[str, object] = {"--map": map, "--bench": bench, "--data": data, "--model": model}
-        for_files |= {"--protocol": protocol, "--mode": mode != "offline", "--answered-only": answered_only}
-        for_files |= {"--skip-damaged": skip_damaged, "--anyway": anyway}
-        given = [option for option, value in for_files.items() if value]
+        for_files |= {"--protocol": protocol, "--mode": mode != "offline", "--answered-only": answered_only, "--anyway": anyway}
+        given = [option for option, value in {**for_files, "--skip-damaged": skip_damaged}.items() if value]
         return _of_folder(source, out, format, name, dict(bench_options or {}), given)
     reader = reading_model(model, None if adapter is None else str(adapter), options)
     named = name or (reader.config.name if reader is not None else _plain_name(source))

@@ -57,20 +57,20 @@ def task_types() -> dict[str, TaskType]:
     return {name: TaskType(float(complexity), difficulty, tuple(tags)) for name, complexity, difficulty, *tags in rows}
 
 
-class Stated(BaseModel):
+class StatedType(BaseModel):
     """What the server of ``androidworld_container.py`` states of a type of task."""
 
     complexity: float = Field(gt=0, le=1000)
     apps: tuple[str, ...]
 
 
-async def stated(service: Service) -> Mapping[str, Stated]:
+async def stated(service: Service) -> Mapping[str, StatedType]:
     """By type of task, from a server of ``androidworld_container.py``; empty for AndroidWorld's plain one."""
     status, content = await service.ask("GET", "/suite/tasks")
     if status == HTTPStatus.NOT_FOUND:
         return {}
     try:
-        return TypeAdapter(dict[str, Stated]).validate_python(content if status < HTTPStatus.BAD_REQUEST else None)
+        return TypeAdapter(dict[str, StatedType]).validate_python(content if status < HTTPStatus.BAD_REQUEST else None)
     except ValidationError:
         raise service.wrong("/suite/tasks", content, "complexity and apps of each type of task") from None
 
@@ -140,14 +140,14 @@ class AndroidWorld(ServedEnvironment):
         return self._suite[0]
 
     @property
-    def _details(self) -> Mapping[str, Stated]:
+    def _details(self) -> Mapping[str, StatedType]:
         return self._suite[1]
 
     @cached_property
-    def _suite(self) -> tuple[list[str], Mapping[str, Stated]]:
+    def _suite(self) -> tuple[list[str], Mapping[str, StatedType]]:
         return look_up(NAME, self.servers.addresses[0], self._listed, START)
 
-    async def _listed(self, service: Service) -> tuple[list[str], Mapping[str, Stated]]:
+    async def _listed(self, service: Service) -> tuple[list[str], Mapping[str, StatedType]]:
         await self.draw(service)
         content = await service.get("/suite/task_list", max_index=-1)
         types = content.get("task_list") if isinstance(content, dict) else None
