@@ -39,7 +39,8 @@ CALLS = calls.CallTable(
         "scroll": calls.Form(Scroll, _scrolled, WHEEL.write),
         "wait": desktop.waited("time", default=Wait()),
         "terminate": calls.ended(calls.FINISH, "answer", other=True),
-        **calls.outside("read_page_answer_question", "ask_user_question"),
+        "ask_user_question": calls.asked("question"),
+        **calls.outside("read_page_answer_question"),
     }
 )
 

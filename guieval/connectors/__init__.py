@@ -1,7 +1,11 @@
-"""Environments of others: web pages that guieval opens in a browser, and servers that it talks to."""
+"""A desktop of real applications, and environments of others: web pages in a browser, and servers that guieval talks to."""
 
 OFFERS = {
-    "environments": {"pages": "guieval.connectors.pages", "servers": "guieval.connectors.servers"},
+    "environments": {
+        "desktop": "guieval.connectors.desktop",
+        "pages": "guieval.connectors.pages",
+        "servers": "guieval.connectors.servers",
+    },
     "commands": {"dev serve-environment": "guieval.connectors.commands.serve_environment"},
 }
 """What is found by name (:mod:`guieval.wings`)."""

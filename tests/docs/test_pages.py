@@ -69,7 +69,7 @@ ELSEWHERE = (
     r"(?<!\S)\.\.\.(?!\S)|\[--",  # a pattern of commands
     r"GRPOTrainer|verl|^from trl|^from verifiers",  # tests/rewards and tests/training
     r"campaign ui-s1-table|runs/ui-s1-table",  # tests/training
-    r"--bench miniwob|serve-environment miniwob|record --bench demo --agent ocr-baseline",  # tests/online
+    r"--bench (?:miniwob|desktop)|serve-environment miniwob|record --bench demo --agent ocr-baseline",  # tests/online
 )
 """Commands and snippets (patterns) that are not carried out here."""
 

@@ -222,6 +222,11 @@ def answer_first(name: str, text: object, end: act.Stop) -> tuple[act.Action, ..
     return act.Unsupported(name=name, arguments={"content": text}, device=act.Answer(text=text)), end
 
 
+def asked(*keys: str) -> Form:
+    """A question to the user."""
+    return on_device(lambda call: act.Ask(text=call.text(*keys)))
+
+
 def selected(*keys: str) -> Form:
     """A choice from a list by its value, as Mind2Web's labels name it: its place is not part of it, nor is that of a text."""
 

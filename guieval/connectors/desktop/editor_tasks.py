@@ -1,0 +1,128 @@
+"""Tasks in the text editor (gedit)."""
+
+from __future__ import annotations
+
+from guieval.connectors.desktop.task import DesktopTask
+
+_APP = "Text Editor"
+EDITOR = (
+    DesktopTask(
+        "editor-append-line",
+        _APP,
+        "Add the line '{w} {n}' at the end of the open file and save it.",
+        "在打开的文件末尾添加一行“{w} {n}”并保存。",
+        start={"Documents/{a}.txt": "{u}\n{v}\n"},
+        goal={"Documents/{a}.txt": "{u}\n{v}\n{w} {n}\n"},
+        steps=("key ctrl+end", "key enter", "type {w} {n}", "key ctrl+s"),
+        opened="Documents/{a}.txt",
+    ),
+    DesktopTask(
+        "editor-add-title",
+        _APP,
+        "Put the title '{w}' on a line of its own above the first line of the open file, and save it.",
+        "在打开的文件第一行之前单独加一行标题“{w}”，并保存。",
+        start={"Documents/{a}.txt": "{u}\n{v}\n{x}\n"},
+        goal={"Documents/{a}.txt": "{w}\n{u}\n{v}\n{x}\n"},
+        steps=("key ctrl+home", "type {w}", "key enter", "key ctrl+s"),
+        opened="Documents/{a}.txt",
+    ),
+    DesktopTask(
+        "editor-replace-word",
+        _APP,
+        "Replace every '{u}' by '{x}' in the open file and save it.",
+        "把打开的文件中所有“{u}”替换为“{x}”并保存。",
+        start={"Documents/{a}.txt": "{u} {n}\n{v} and {u}\n{w}\nno {v}, but {u}\n"},
+        goal={"Documents/{a}.txt": "{x} {n}\n{v} and {x}\n{w}\nno {v}, but {x}\n"},
+        steps=("key ctrl+h", "type {u}", "key tab", "type {x}", "key alt+a", "key esc", "key ctrl+s"),
+        opened="Documents/{a}.txt",
+    ),
+    DesktopTask(
+        "editor-delete-line",
+        _APP,
+        "Delete the line that says '{v} {m}' from the open file and save it.",
+        "从打开的文件中删除内容为“{v} {m}”的那一行并保存。",
+        start={"Documents/{a}.txt": "{u} {n}\n{w} {m}\n{v} {m}\n{v} {n}\n"},
+        goal={"Documents/{a}.txt": "{u} {n}\n{w} {m}\n{v} {n}\n"},
+        steps=("key ctrl+home", "key down", "key down", "key ctrl+d", "key ctrl+s"),
+        opened="Documents/{a}.txt",
+    ),
+    DesktopTask(
+        "editor-write-chinese",
+        _APP,
+        "Write '{p}和{q}' as the only line of the open, empty file, and save it.",
+        "在打开的空文件中只写一行“{p}和{q}”，并保存。",
+        start={"Documents/{a}.txt": ""},
+        goal={"Documents/{a}.txt": "{p}和{q}\n"},
+        steps=("type {p}和{q}", "key ctrl+s"),
+        opened="Documents/{a}.txt",
+    ),
+    DesktopTask(
+        "editor-new-file",
+        _APP,
+        "Write '{u} {n}' in a new document and save it as {a}.txt in the folder Documents.",
+        "新建一个文档，写入“{u} {n}”，并保存为 Documents 文件夹中的 {a}.txt。",
+        start={"Documents/": ""},
+        goal={"Documents/{a}.txt": "{u} {n}\n"},
+        steps=("type {u} {n}", "key ctrl+s", "key ctrl+a", "type ~/Documents/{a}.txt", "key enter"),
+    ),
+    DesktopTask(
+        "editor-save-copy",
+        _APP,
+        "Save the open file as {b}.txt in the same folder, with the line '{w}' added at its end. {a}.txt stays as it is.",
+        "把打开的文件另存为同一文件夹中的 {b}.txt，并在其末尾加一行“{w}”。{a}.txt 保持不变。",
+        start={"Documents/{a}.txt": "{u}\n{v}\n"},
+        goal={"Documents/{b}.txt": "{u}\n{v}\n{w}\n"},
+        steps=(
+            *("key ctrl+shift+s", "key ctrl+a", "type ~/Documents/{b}.txt", "key enter"),
+            *("key ctrl+end", "key enter", "type {w}", "key ctrl+s"),
+        ),
+        opened="Documents/{a}.txt",
+    ),
+    DesktopTask(
+        "editor-move-line",
+        _APP,
+        "Move the first line of the open file to its end and save it.",
+        "把打开的文件的第一行移到末尾并保存。",
+        start={"Documents/{a}.txt": "{u} {n}\n{v}\n{w}\n{x} {m}\n"},
+        goal={"Documents/{a}.txt": "{v}\n{w}\n{x} {m}\n{u} {n}\n"},
+        steps=(
+            *("key ctrl+home", "key shift+end", "key ctrl+x", "key delete"),
+            *("key ctrl+end", "key enter", "key ctrl+v", "key ctrl+s"),
+        ),
+        opened="Documents/{a}.txt",
+    ),
+    DesktopTask(
+        "editor-merge-files",
+        _APP,
+        "Add all lines of {b}.txt (in the same folder) below those of the open file, and save it. {b}.txt stays as it is.",
+        "把同一文件夹中 {b}.txt 的所有行添加到打开的文件末尾并保存。{b}.txt 保持不变。",
+        start={"Documents/{a}.txt": "{u}\n{v} {n}\n", "Documents/{b}.txt": "{w} {m}\n{x}\n"},
+        goal={"Documents/{a}.txt": "{u}\n{v} {n}\n{w} {m}\n{x}\n"},
+        steps=(
+            *(
+                "key ctrl+o",
+                "key ctrl+l",
+                "type ~/Documents/{b}.txt",
+                "key enter",
+                "key ctrl+a",
+                "key ctrl+c",
+                "key ctrl+alt+pageup",
+            ),
+            *("key ctrl+end", "key enter", "key ctrl+v", "key ctrl+s"),
+        ),
+        opened="Documents/{a}.txt",
+    ),
+    DesktopTask(
+        "editor-display-settings",
+        _APP,
+        "In the editor's preferences, turn off the line numbers and the highlighting of the current line.",
+        "在编辑器的首选项中关闭行号显示和当前行突出显示。",
+        start={"Documents/{a}.txt": "{u}\n{v}\n"},
+        goal={
+            "setting org/gnome/gedit/preferences/editor display-line-numbers": "false",
+            "setting org/gnome/gedit/preferences/editor highlight-current-line": "false",
+        },
+        steps=("click 1125 21", "click 1055 388", "click 453 268", "click 465 520", "key esc"),
+        opened="Documents/{a}.txt",
+    ),
+)

@@ -1,0 +1,162 @@
+"""The desktop on a real display: its tasks are done and judged, it is closed off, and nothing is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from guieval.actions import Hotkey, Stop, Type, action_to_json, executable
+from guieval.connectors.desktop.environment import TASKS, Desktop
+from guieval.connectors.desktop.sandbox import TaskLimits
+from guieval.connectors.desktop.session import DesktopSession
+from guieval.connectors.desktop.task import SIZE, seeded
+from guieval.errors import EnvironmentFailure, UsageError
+from guieval.journal import RunFolder
+from guieval.online import ABCDevice, EnvironmentTask
+from guieval.reports.opened import OpenedOnlineRun, open_run
+from tests.online.acting import Acting, below, left_of, running, wait_for_steps
+from tests.online.devices import Result, on
+from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.ci
+LIMITS = TaskLimits(1000, 3600, 256)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def desktop() -> Desktop:
+    try:
+        environment = Desktop()
+        inside(lambda session: session.run("true"))
+    except (UsageError, EnvironmentFailure) as error:
+        pytest.skip(str(error))
+    return environment
+
+
+def inside(work: Callable[[DesktopSession], Awaitable[Result]], limits: TaskLimits = LIMITS) -> Result:
+    """What ``work`` comes to in a desktop without an application."""
+
+    async def opened() -> Result:
+        session = await DesktopSession.start(SIZE, limits, {"Documents/": ""})
+        try:
+            return await work(session)
+        finally:
+            await session.close()
+
+    return asyncio.run(opened())
+
+
+def printed(script: str) -> str:
+    return inside(lambda session: session.run(script)).decode()
+
+
+def tasks(every: int) -> list[EnvironmentTask]:
+    return list(Desktop().tasks())[::every]
+
+
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])
+def test_the_expert_does_the_tasks_and_nothing_else_does(every: int, desktop: Desktop) -> None:
+    """Doing nothing, and the first half of the expert's steps, fail; one task in eight, all of them in the full tier."""
+    wrong: list[str] = []
+
+    async def work(device: ABCDevice) -> None:
+        for number, task in enumerate(tasks(every)):
+            await device.reset(task, number)
+            ends = [(await device.score()).success]
+            actions = seeded(TASKS[task.id], number, "en").actions
+            for place, action in enumerate(actions):
+                assert (step := await device.expert()) is not None and step.action == action
+                if place == len(actions) // 2:
+                    ends.append((await device.score()).success)
+                done = executable(action)
+                assert done is not None
+                await device.step([done])
+            score = await device.score()
+            wrong.extend([f"{task.id}: {ends}, {score.reason}"] * ([*ends, score.success] != [False, False, True]))
+
+    on(desktop, work)
+    assert wrong == []
+
+
+def test_a_run_of_a_scripted_expert_is_judged_and_shown(tmp_path: Path) -> None:
+    scripts = {name: [action_to_json(action) for action in seeded(task, 0, "en").actions] for name, task in TASKS.items()}
+    Acting.made(tmp_path, scripts, "--bench", "desktop", "--limit", "1").run(tmp_path / "run")
+    (record,) = RunFolder(tmp_path / "run").tasks
+    outcome = record.samples[0].outcome
+    assert outcome is not None and outcome.score.success
+    opened = open_run(tmp_path / "run")
+    assert isinstance(opened, OpenedOnlineRun)
+    assert [step.record.action for step in opened.trajectory(opened.tasks[0])][-1] == Stop()
+
+
+def test_a_fresh_start_shows_the_same_picture_bit_by_bit(desktop: Desktop) -> None:
+    async def work(device: ABCDevice) -> None:
+        for task in tasks(9):
+            first = (await device.reset(task, 1)).screenshot
+            for _ in range(2):
+                seen = await device.reset(task, 1)
+                while seen.screenshot != first:  # a busy machine draws late
+                    seen = await asyncio.wait_for(device.step([]), PATIENCE)
+
+    on(desktop, lambda device: asyncio.wait_for(work(device), PATIENCE))
+
+
+def test_text_that_no_keyboard_has_arrives_in_the_terminal(desktop: Desktop) -> None:
+    async def work(device: ABCDevice) -> str:
+        await device.reset(EnvironmentTask("terminal-sort-lines", 9), 0)
+        await device.step([Type(text="echo 'héllo 中文 <&>' > Documents/x.txt"), Hotkey(keys=("enter",))])
+        return (await device._session.home())["Documents/x.txt"]  # type: ignore[attr-defined, no-any-return]
+
+    assert on(desktop, work) == "héllo 中文 <&>\n"
+
+
+def test_memory_limits_how_many_run_at_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=700_000_000))
+    assert Desktop().most_devices == 2 and "the free memory allows 2 desktops at once, at 300 MB each" in caplog.text
+
+
+def test_there_is_no_network() -> None:
+    assert printed("ls /sys/class/net /proc/sys/net/ipv4/conf 2>&1; tail -n +3 /proc/net/dev | cut -d: -f1").split()[-1] == "lo"
+    assert printed("bash -c 'echo > /dev/tcp/1.1.1.1/80' 2> /dev/null && echo reached").strip() == ""
+
+
+def test_no_file_and_no_variable_of_the_user_is_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "sk-secret")
+    assert "sk-secret" not in printed("cat /proc/*/environ | tr '\\0' '\\n'; env")
+    assert not {"root", "work", "mnt"} & set(printed("ls /").split()) and printed("ls /home").split() == ["user"]
+    assert printed("touch /usr/x /etc/x && echo written").strip() == "" and not Path("/etc/x").exists()
+    assert printed("cat /etc/shadow /etc/passwd; id -u").split() == ["1000"]
+
+
+def test_a_task_has_limits() -> None:
+    async def flood(session: DesktopSession) -> None:
+        await session.run("for i in $(seq 90); do sleep 99 > /dev/null & done")
+        await session.run("true")
+
+    async def hoard(session: DesktopSession) -> None:
+        await session.run("head -c 600000000 /dev/zero | tail > /dev/null & sleep 0")
+        while True:
+            await session.settled()
+
+    with pytest.raises(EnvironmentFailure, match=r"use \d+ MB; the limit is 300"):
+        inside(lambda session: asyncio.wait_for(hoard(session), PATIENCE), LIMITS._replace(memory=300))
+    with pytest.raises(EnvironmentFailure, match="the desktop has ended"):
+        inside(lambda session: session.run("sleep 99"), LIMITS._replace(seconds=3))
+    with pytest.raises(EnvironmentFailure, match="the desktop has ended"):
+        inside(flood, LIMITS._replace(processes=64))
+
+
+def test_nothing_is_left_of_a_killed_run(tmp_path: Path) -> None:
+    agent = Acting.made(tmp_path, {task.id: [action_to_json(Type(text="x"))] for task in tasks(1)}, "--bench", "desktop")
+    with agent.held(after=1):
+        process = agent.start(tmp_path / "run")
+        wait_for_steps(process, tmp_path / "run", 1)
+        started = below(process)
+        assert running("Xvfb", started) and running("gedit", started)
+        os.kill(process.pid, 9)
+        process.wait()
+        assert not left_of(started)
