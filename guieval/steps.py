@@ -342,6 +342,7 @@ class StepRecord(BaseModel):
     task: StepTaskModel
     history: tuple[HistoryOrigin, ...] = Field((), description="origin of each past step in the prompt, in order")
     samples: tuple[Sample, ...] = Field(min_length=1)
+    retried: tuple[Sample, ...] = Field((), description="mode sop-retry: the wrong responses to the screen before, in order")
     patch: Patch | None = Field(None, description="what later steps see of this one, if its mismatch was patched")
     earlier: tuple[int, ...] = Field((), description="indices of samples that an earlier record of the step also has")
     models: tuple[str, ...] = Field((), description="model names that the responses report, without repetitions")
@@ -353,7 +354,7 @@ class StepRecord(BaseModel):
     def _without_empty_fields(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out rare fields that are empty, as earlier versions did."""
         values: dict[str, Any] = whole(self)
-        for name in ("patch", "earlier", "models", "screen"):
+        for name in ("retried", "patch", "earlier", "models", "screen"):
             if not getattr(self, name):
                 values.pop(name, None)
         return values
@@ -365,10 +366,12 @@ class StepRecord(BaseModel):
 
     @property
     def billed(self) -> tuple[Sample, ...]:
-        """The samples, the first with the responses of the step's patch too: together they are what the step cost."""
-        if self.patch is None or not self.patch.responses:
+        """The samples, the first with the responses of earlier tries and of the step's patch too: what the step cost."""
+        besides = [usage for sample in self.retried for usage in sample.responses]
+        besides += () if self.patch is None else self.patch.responses
+        if not besides:
             return self.samples
-        others = (*self.sample.other_usage, *(usage or Usage() for usage in self.patch.responses))
+        others = (*self.sample.other_usage, *(usage or Usage() for usage in besides))
         return (self.sample.model_copy(update={"other_usage": others}), *self.samples[1:])
 
     @property
