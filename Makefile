@@ -21,7 +21,7 @@ browser:
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
 .PHONY: browser demo docs test test-ci test-alone test-all check check-ci check-full lint types types-all wheel pyright resolve lowest image
-.PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl coverage kills fuzz clean
+.PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl test-gpu gpu coverage kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -158,7 +158,7 @@ test-train:
 	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider $(TRAIN)
 
 # Of the tests with TRL and with verl, what the middle tier has time for.
-TRAINERS = $(addprefix tests/training/test_,behaviour.py rows.py speed.py answers.py lora.py trainers.py)
+TRAINERS = $(addprefix tests/training/test_,behaviour.py rows.py speed.py answers.py lora.py trainers.py transformers_engine.py)
 LONG = resumed or processes_share or goes_on or evaluation_changes_nothing or loss_falls or micro_batches_and or fillers_change
 test-trainers:
 	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider $(TRAINERS) -k 'not ($(LONG))'
@@ -172,12 +172,23 @@ test-learning:
 test-verl:
 	python=$$($(PYTHON) tests/environment.py training_verl) && $$python -m pytest -p no:cacheprovider tests/training_verl
 
+# What guieval reaches on one card (docs/gpu.md), part by part, by a Python that has guieval[train-vllm]; needs no network:
+# make gpu PART=vllm PYTHON=.gpu/bin/python MODEL=FOLDER
+PART ?=
+GPU ?=
+gpu:
+	@$(PYTHON) -m perf.gpu $(if $(MODEL),--model $(MODEL)) $(GPU) "$(PART)"
+
+# The same parts in small on this machine's CPU: Linux on x86-64, 3.9 GB in the user's cache folder.
+test-gpu:
+	python=$$($(PYTHON) tests/environment.py gpu) && $$python -m perf.gpu all --size tiny
+
 # Runs killed at 100 moments in every mode, online runs, preparations, imports and trainings at 20, and power cut at 20 (as root):
 # some 45 minutes.
 kills: browser $(VENV)/.dev-all
 	GUIEVAL_KILLS=100 $(BIN)/python -m pytest -q tests/running/resume/test_resume.py -k kills
 	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/online/test_runs.py tests/faults/test_environments.py -k kill
-	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/cli/test_killed_commands.py tests/cli/test_cli_prepare.py -k 'again_makes or a_kill'
+	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/cli/test_cli_prepare.py -k 'again_makes or a_kill'
 	GUIEVAL_POWER_LOSSES=20 $(BIN)/python -m pytest -q tests/faults/test_disks.py -k power
 	python=$$($(PYTHON) tests/environment.py training) && GUIEVAL_KILLS=20 $$python -m pytest -q -p no:cacheprovider tests/training/test_kills.py
 

@@ -143,18 +143,20 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
-class _Action(BaseModel):
+class Frozen(BaseModel):
+    """A value that is checked when it is made and never changes; a field that it does not have is refused."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Click(_Action):
+class Click(Frozen):
     """Tap at ``point``."""
 
     type: Literal["CLICK"] = "CLICK"
     point: Point
 
 
-class LongPress(_Action):
+class LongPress(Frozen):
     """Press and hold at ``point`` for ``duration`` milliseconds."""
 
     type: Literal["LONG_PRESS"] = "LONG_PRESS"
@@ -162,7 +164,7 @@ class LongPress(_Action):
     duration: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 1000.0
 
 
-class Scroll(_Action):
+class Scroll(Frozen):
     """Swipe from ``point``; ``direction`` is the finger's (the content moves with it).
 
     ``distance`` is in thousandths of the screen along the direction, if the model stated one; only devices use it.
@@ -174,63 +176,63 @@ class Scroll(_Action):
     distance: Annotated[float | None, Field(gt=0.0, allow_inf_nan=False, exclude_if=_is_none)] = None
 
 
-class Type(_Action):
+class Type(Frozen):
     """Enter ``text`` into the focused field."""
 
     type: Literal["TYPE"] = "TYPE"
     text: str
 
 
-class Open(_Action):
+class Open(Frozen):
     """Launch the application named ``app``."""
 
     type: Literal["OPEN"] = "OPEN"
     app: str
 
 
-class Press(_Action):
+class Press(Frozen):
     """Press a system button."""
 
     type: Literal["PRESS"] = "PRESS"
     button: Button
 
 
-class Wait(_Action):
+class Wait(Frozen):
     """Wait for ``duration`` milliseconds."""
 
     type: Literal["WAIT"] = "WAIT"
     duration: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 1000.0
 
 
-class Stop(_Action):
+class Stop(Frozen):
     """End the task, as done (``finish``) or as not doable (``impossible``)."""
 
     type: Literal["STOP"] = "STOP"
     status: StopStatus = "finish"
 
 
-class DoubleClick(_Action):
+class DoubleClick(Frozen):
     """Click the left button twice at ``point``."""
 
     type: Literal["DOUBLE_CLICK"] = "DOUBLE_CLICK"
     point: Point
 
 
-class RightClick(_Action):
+class RightClick(Frozen):
     """Click the right button at ``point``."""
 
     type: Literal["RIGHT_CLICK"] = "RIGHT_CLICK"
     point: Point
 
 
-class Hover(_Action):
+class Hover(Frozen):
     """Move the pointer to ``point`` without a click."""
 
     type: Literal["HOVER"] = "HOVER"
     point: Point
 
 
-class Drag(_Action):
+class Drag(Frozen):
     """Press at ``start``, move to ``end``, and release; without ``start``, from where the pointer is."""
 
     type: Literal["DRAG"] = "DRAG"
@@ -238,25 +240,34 @@ class Drag(_Action):
     end: Point
 
 
-class Hotkey(_Action):
+class Hotkey(Frozen):
     """Press ``keys`` together, e.g. ``("ctrl", "c")``; names in lower case, as pyautogui's."""
 
     type: Literal["HOTKEY"] = "HOTKEY"
     keys: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-class Answer(_Action):
+class Answer(Frozen):
     """Answer the task's question with ``text``; the task goes on until it is stopped."""
 
     type: Literal["ANSWER"] = "ANSWER"
     text: str
 
 
-DeviceAction: TypeAlias = Annotated[DoubleClick | RightClick | Hover | Drag | Hotkey | Answer, Field(discriminator="type")]
+class Ask(Frozen):
+    """Ask the user the question ``text``; an environment with a simulated user adds its answer to the goal."""
+
+    type: Literal["ASK"] = "ASK"
+    text: str
+
+
+DeviceAction: TypeAlias = Annotated[
+    DoubleClick | RightClick | Hover | Drag | Hotkey | Answer | Ask, Field(discriminator="type")
+]
 """Actions of devices that Table 9 does not have."""
 
 
-class Unsupported(_Action):
+class Unsupported(Frozen):
     """A valid action of a model's own format that Table 9 does not have; kept to compute coverage.
 
     ``device`` is what it does on a device, if guieval knows: mode ``online`` carries that out. Offline protocols compare

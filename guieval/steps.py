@@ -13,15 +13,12 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias, get_arg
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationError,
-    model_serializer,
     model_validator,
 )
 
-from guieval.actions import Action, Boxes, StopStatus
+from guieval.actions import Action, Boxes, Frozen, StopStatus
 from guieval.errors import BOXES_DIVIDED, DataError, first_problem
 
 Setting: TypeAlias = Literal["high", "low", "grounding"]
@@ -50,6 +47,11 @@ def known_logprob(value: Any) -> float | None:
 # checked on the record and not on the server's response, so that journals of older versions are checked too
 TokenCount: TypeAlias = Annotated[int | None, BeforeValidator(known_count)]
 LogProbability: TypeAlias = Annotated[float | None, BeforeValidator(known_logprob)]
+
+
+def _rare(default: Any, description: str) -> Any:
+    """A field that a line has only if it is not empty, as in earlier versions."""
+    return Field(default, description=description, exclude_if=lambda value: not value)
 
 
 class StepKey(NamedTuple):
@@ -84,14 +86,12 @@ ReferenceTypes: TypeAlias = Mapping[EpisodeKey, Mapping[int, str]]
 """The reference action types of a plan's steps, by step index; steps with an unknown type are left out."""
 
 
-class StepTaskModel(BaseModel):
+class StepTaskModel(Frozen):
     """One step to predict: the inputs of the agent, and the label it is compared with. Immutable.
 
     Coordinates (``action``, ``alternatives``, ``targets``, ``elements``) are unified, [0, 1000] per axis. A box of
     ``elements`` may be around the reference too, in data that lists a screen's elements and does not say which is the target.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     benchmark: str = Field(min_length=1, description="registered name of the benchmark that loaded the step")
     dataset: str = Field(min_length=1, description="underlying data set; protocols choose their rule variant by it")
@@ -146,10 +146,8 @@ class StepTaskModel(BaseModel):
         return self.targets + self.elements
 
 
-class Episode(BaseModel):
+class Episode(Frozen):
     """A whole reference trajectory: its steps in order, without gaps."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: tuple[StepTaskModel, ...] = Field(min_length=1)
 
@@ -173,15 +171,13 @@ class Episode(BaseModel):
         return len(self.steps)
 
 
-class StepOutcome(BaseModel):
+class StepOutcome(Frozen):
     """The score of one answer under one protocol.
 
     ``distance`` is the Euclidean distance to the reference point in thousandths of the screen (both axes scaled to
     [0, 1000]); ``text_similarity`` is the normalised Levenshtein similarity in [0, 1]. Both are ``None`` if they do
     not apply. ``reason`` explains the verdict.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     verdict: Verdict
     type_match: bool = False
@@ -195,19 +191,15 @@ Stage: TypeAlias = Literal["screenshot", "prepare", "generate", "parse", "adapte
 """Where a step failed. ``adapter``: a fault in the adapter's own code, whatever it was doing."""
 
 
-class StepError(BaseModel):
+class StepError(Frozen):
     """Where a step failed, and why in one sentence."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: Stage
     message: str
 
 
-class Usage(BaseModel):
+class Usage(Frozen):
     """The token usage of a request, as reported by the server; impossible counts are treated as unknown."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt_tokens: TokenCount = None
     completion_tokens: TokenCount = None
@@ -248,27 +240,19 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     return Usage(prompt_tokens=sum(prompts) if prompts else None, completion_tokens=sum(completions) if completions else None)
 
 
-class Sample(BaseModel):
+class Sample(Frozen):
     """One answer of the model to one step. ``raw_response`` is ``None`` after an infrastructure failure.
 
     ``usage`` is that of the response that counted; :attr:`paid` adds those of the others.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     raw_response: str | None = None
     reasoning: str | None = Field(None, description="text that the server's reasoning parser removed from the response")
     thought: str | None = None
     conclusion: str | None = None
     action: Action | None = None
-    batch: Annotated[
-        tuple[Action, ...],
-        Field(exclude_if=lambda batch: not batch, description="all actions of a response with several; the first is scored"),
-    ] = ()
-    stage: Annotated[
-        str,
-        Field(exclude_if=lambda name: not name, description="of a composition: whose place counts, and why not the next one's"),
-    ] = ""
+    batch: tuple[Action, ...] = _rare((), "all actions of a response with several; the first is scored")
+    stage: str = _rare("", "of a composition: whose place counts, and why not the next one's")
     error: StepError | None = None
     outcome: StepOutcome
     usage: Usage | None = None
@@ -277,18 +261,9 @@ class Sample(BaseModel):
     seconds: float | None = Field(None, description="from sending the request to the end of its answer; not compared")
     attempts: int = 1
     logprob: LogProbability = Field(None, description="mean natural log-probability of the response's tokens, if requested")
-    in_reasoning: Annotated[
-        bool,
-        Field(exclude_if=lambda found: not found, description="the text was empty, and the reasoning was read in its place"),
-    ] = False
+    in_reasoning: bool = _rare(False, "the text was empty, and the reasoning was read in its place")
     key_removed: KeyRemoved = False
-    right_under: Annotated[
-        str,
-        Field(
-            exclude_if=lambda name: not name,
-            description="imported: the protocol under which its source found it right, without keeping the response",
-        ),
-    ] = ""
+    right_under: str = _rare("", "imported: the protocol under which its source found it right, without keeping the response")
 
     @property
     def actions(self) -> tuple[Action, ...]:
@@ -312,13 +287,11 @@ class Sample(BaseModel):
         return self.outcome.verdict != "infrastructure_failure"
 
 
-class Patch(BaseModel):
+class Patch(Frozen):
     """Replaces a mismatched answer in the history: the reference action, with ``thought`` if one was generated.
 
     ``usage`` is the token usage of the request for the thought, ``other_usage`` that of attempts at it that could not be used.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: PatchedBy
     thought: str | None = None
@@ -334,30 +307,19 @@ class Patch(BaseModel):
         return (*((self.usage,) if received else ()), *self.other_usage)
 
 
-class StepRecord(BaseModel):
+class StepRecord(Frozen):
     """A step, the origin of its history, and the model's answers: one line of a journal."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: StepTaskModel
     history: tuple[HistoryOrigin, ...] = Field((), description="origin of each past step in the prompt, in order")
     samples: tuple[Sample, ...] = Field(min_length=1)
-    retried: tuple[Sample, ...] = Field((), description="mode sop-retry: the wrong responses to the screen before, in order")
-    patch: Patch | None = Field(None, description="what later steps see of this one, if its mismatch was patched")
-    earlier: tuple[int, ...] = Field((), description="indices of samples that an earlier record of the step also has")
-    models: tuple[str, ...] = Field((), description="model names that the responses report, without repetitions")
-    screen: tuple[int, str] | None = Field(
-        None, description="the screenshot that was sent: size of its file in bytes, first 16 digits of its SHA-256"
+    retried: tuple[Sample, ...] = _rare((), "mode sop-retry: the wrong responses to the screen before, in order")
+    patch: Patch | None = _rare(None, "what later steps see of this one, if its mismatch was patched")
+    earlier: tuple[int, ...] = _rare((), "indices of samples that an earlier record of the step also has")
+    models: tuple[str, ...] = _rare((), "model names that the responses report, without repetitions")
+    screen: tuple[int, str] | None = _rare(
+        None, "the screenshot that was sent: size of its file in bytes, first 16 digits of its SHA-256"
     )
-
-    @model_serializer(mode="wrap")
-    def _without_empty_fields(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out rare fields that are empty, as earlier versions did."""
-        values: dict[str, Any] = whole(self)
-        for name in ("retried", "patch", "earlier", "models", "screen"):
-            if not getattr(self, name):
-                values.pop(name, None)
-        return values
 
     @property
     def sample(self) -> Sample:
@@ -403,10 +365,8 @@ SEVERAL = ", "
 """Between the values of a label of a task that has several, e.g. tags or apps: the task counts under each of them."""
 
 
-class OnlineTask(BaseModel):
+class OnlineTask(Frozen):
     """A task as its environment states it. Immutable; ``max_steps`` is the most steps of this run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     benchmark: str = Field(min_length=1, description="registered name of the environment")
     subset: str = ""
@@ -431,25 +391,22 @@ class OnlineTask(BaseModel):
         return DATASET
 
 
-class Score(BaseModel):
+class Score(Frozen):
     """The score of the environment at the end of a task.
 
     ``progress`` is the part of the task that is done, in [0, 1]; 1 for a success. ``side_effects`` are changes that the task
-    did not ask for, in words.
+    did not ask for, in words. ``needs_stop``: by the environment's own rule a task is a success only if the model ended it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     success: bool
     progress: Annotated[float, Field(ge=0.0, le=1.0)]
     side_effects: tuple[str, ...] = ()
     reason: str = ""
+    needs_stop: bool = False
 
 
-class Outcome(BaseModel):
+class Outcome(Frozen):
     """The outcome of a task: how it ended, its score, and the steps taken in the attempt that counts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ended: Ended
     score: Score
@@ -466,13 +423,11 @@ class Outcome(BaseModel):
         return "right" if self.score.success else "unparseable" if self.ended == "unparseable" else "wrong"
 
 
-class Repetition(BaseModel):
+class Repetition(Frozen):
     """One repetition of a task: its ``outcome``, or the ``error`` for which it has none.
 
     ``usage`` and ``seconds`` are sums over the responses of all its attempts, ``usage`` without those in ``other_usage``.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: Outcome | None = None
     error: StepError | None = None
@@ -503,21 +458,14 @@ class Repetition(BaseModel):
         return total_usage(self.responses)
 
 
-class TaskRecord(BaseModel):
+class TaskRecord(Frozen):
     """A task and its repetitions: one line of ``tasks.jsonl``. ``environment`` is the version of the environment."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     environment: str = ""
     task: OnlineTask
     samples: tuple[Repetition, ...] = Field(min_length=1, description="the repetitions")
-    earlier: tuple[int, ...] = Field((), description="indices of repetitions that an earlier record of the task also has")
-    models: tuple[str, ...] = Field((), description="model names that the responses report, without repetitions")
-
-    @model_serializer(mode="wrap")
-    def _without_empty_fields(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        values: Mapping[str, Any] = whole(self)
-        return {name: value for name, value in values.items() if name not in ("earlier", "models") or value}
+    earlier: tuple[int, ...] = _rare((), "indices of repetitions that an earlier record of the task also has")
+    models: tuple[str, ...] = _rare((), "model names that the responses report, without repetitions")
 
     @property
     def finished(self) -> bool:

@@ -7,27 +7,40 @@ the commands. One test compares the page with what this writes, and another star
 from __future__ import annotations
 
 import re
-from collections import Counter
+import shlex
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from guieval.data.doctor.counts import counted
 from guieval.metrics.rounding import alike
 from guieval.registry import model_config
 from guieval.reports.leaderboards.published_results import PublishedModel, ResultTable, get_results
+from guieval.running.campaign import planned, read_campaign, trainings_of
+from guieval.running.config import settings_file
+from guieval.training.building import TrainerParts
+from guieval.training.config import read_config
+from guieval.training.launch import Launch
+from guieval.training.planning import make_plan
+from guieval.training.study import check_trainings, forecasts
+from guieval.training.trainings import costs, hours
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproduce.md"
 TABLES = Path(__file__).with_suffix(".yaml")
 REQUIREMENTS = Path(__file__).with_name("requirements.md")
 HEAD = """# Reproducing the papers
 
-For each row of the tables of UI-S1, UI-R1 and GUIEvalKit (HyperTrack): the command, the number to expect, the GPU hours that
-the paper gives, and what differs from the paper. The command `python -m perf.reproduce` writes this page; one test compares
-the page with it, another starts every command against scripted servers on made-up data. None of these numbers was reproduced
-here, because that needs GPUs, the weights and the data. [reproduced.md](reproduced.md) lists scores that were reproduced from
-published replies.
+For each row of the tables of UI-S1, UI-R1 and GUIEvalKit (HyperTrack): the command, the number to expect, GPU hours, and what
+differs from the paper. GPU hours are the paper's, if it gives them, then ours: computed at 350 TFLOP/s of each GPU, without
+decoding and evaluations, by `guieval train plan` or by a campaign's `--dry-run`. The command `python -m perf.reproduce` writes
+this page; one test compares the page with it, another starts every command against scripted servers on made-up data. None of
+these numbers was reproduced here, because that needs GPUs, the weights and the data. [reproduced.md](reproduced.md) lists
+scores that were reproduced from published replies.
 
 `DATA/NAME` is the folder of a benchmark's data (`guieval benchmarks NAME` lists its source); evaluations find it as
 `data/NAME`, where `guieval data download NAME` puts it, or with `--data DIR`. A training on several machines is started on each
@@ -49,6 +62,7 @@ PARTS = {
 """Parts of commands, by the names in braces in ``perf/reproduce.yaml``."""
 
 
+@cache
 def page() -> str:
     """The text of docs/reproduce.md."""
     lines = [HEAD]
@@ -83,7 +97,7 @@ def _study(section: Mapping[str, Any]) -> list[str]:
     more = [f"`{command}`" for command in section.get("then", ())]
     lines = [f"### {section['table']}: {section['title']}\n", f"`guieval campaign {name} --out runs/{name}`\n"]
     lines += [f"Then {', and '.join(more)}.\n"] * bool(more)
-    lines.append(f"GPU hours: {section['hours']}. What differs: {section['differs']}.\n")
+    lines.append(f"GPU hours: {section['hours']}; {_of_campaign(name)}. What differs: {section['differs']}.\n")
     if "results" not in section:
         return lines
     table = get_results(section["results"])
@@ -127,8 +141,8 @@ def _published(section: Mapping[str, Any]) -> list[str]:
     def rows() -> Iterator[tuple[str, str, str, str, str]]:
         for row in table.rows:
             expected = " / ".join("-" if value is None else of[value] for value, of in zip(row.values, shown, strict=True))
-            command, hours, differs = _of_row(section, table, row)
-            yield row.title, command, expected, hours, differs
+            command, cost, differs = _of_row(section, table, row)
+            yield row.title, command, expected, cost, differs
 
     return _table(f"{table.table}: {titles}", rows(), section.get("columns", {}).values())
 
@@ -161,7 +175,36 @@ def _of_row(section: Mapping[str, Any], table: ResultTable, row: PublishedModel)
             commands.append(_run(run, model, weights, f"{model}-base" if weights else model, row))
     else:
         return "none", NOT_GIVEN, own["none"]
-    return _code("; ".join(commands)), own.get("hours", NOT_GIVEN), "; ".join(filter(None, notes)) or "nothing that is known"
+    cost = own.get("hours", NOT_GIVEN)
+    if own.get("train"):
+        cost += f"; ours {_of_recipe(own['train'], own.get('launch', 'nodes'))}"
+    return _code("; ".join(commands)), cost, "; ".join(filter(None, notes)) or "nothing that is known"
+
+
+def _of_recipe(train: str, launched: str) -> str:
+    """The GPU hours of a recipe, and the command that prints them; weights made by another training have the same shape."""
+    words, processes = shlex.split(train), {"node": 8, "nodes": 32}[launched]
+    settings = [given for name, given in pairwise(words) if name == "--set" and not given.startswith("model_path=training/")]
+    recipe = words[words.index("--config") + 1]
+    parts = TrainerParts(read_config(settings_file(Path(recipe), "training", "training"), settings))
+    work = make_plan(parts, Launch(processes, "zero3")).work
+    assert work is not None, f"{recipe} states no sizes"
+    given = "".join(f" --set {setting}" for setting in settings)
+    command = f"guieval train plan --accelerate zero3 --processes {processes} --config {recipe}{given}"
+    return f"{hours(work.gpu_hours())}: `{command}`"
+
+
+def _of_campaign(name: str) -> str:
+    """The GPU hours that a campaign's trainings need, as its dry run sums them up."""
+    campaign = read_campaign(Path(name))
+    trainings = trainings_of(planned(campaign, Path("runs") / name))
+    known = forecasts(trainings, check_trainings(trainings))
+    left = costs(trainings, {of: each.steps for of, each in known.items()}, {of: each.gpu_hours for of, each in known.items()})
+    amounts: defaultdict[str, float] = defaultdict(float)
+    for cost in left:
+        amounts[cost.source] += cost.left or 0.0
+    words = " and ".join(f"{hours(amount)} {source}" for source, amount in sorted(amounts.items()))
+    return f"ours of {counted(len(trainings), 'training')} (`--dry-run`): {words}"
 
 
 def _runs(section: Mapping[str, Any], table: ResultTable) -> list[_Run]:

@@ -45,13 +45,13 @@ Public files of predictions, with the score that each states and the one that gu
 `python -m perf.reproduced` writes this page; a test compares the page with what the command finds.
 
 To repeat it, fetch each file at its commit into the folder `result_files`, under the name `OWNER+REPOSITORY__NAME` (packed with
-gzip or not; the last part of the path is `NAME`, except for MAI-UI's, where it is `local_NAME` or `server_NAME` by the folder).
-Put MAI-UI's `evaluation/grounding/data`, at the same commit, beside it as `screenspot_pro_format_annotations`; it holds the
-labels of all these benchmarks. Name the folder that holds both in `GUIEVAL_SHARED_DATA` and run the command. To make a
+gzip or not; the last part of the path is `NAME`, except for MAI-UI's: it is `local_NAME` or `server_NAME` by the folder).
+Put MAI-UI's `evaluation/grounding/data`, at the same commit, next to it as `screenspot_pro_format_annotations`; it has the
+labels of all these benchmarks. Name the folder that contains both in `GUIEVAL_SHARED_DATA` and run the command. To make a
 run of one file, use `guieval data import FILE --bench BENCHMARK --data screenspot_pro_format_annotations --out RUN`.
 
 A row differs when its own verdict (right or not) is not guieval's. Scores are over the rows of the file. UI-Genie's results are
-several files in one folder: put `acc.json` and all `*_badcase.json` beside `details.json`. Its authors leave out replies that
+several files in one folder: put `acc.json` and all `*_badcase.json` next to `details.json`. Its authors leave out replies that
 are not JSON, of which there is one.
 
 """

@@ -1,9 +1,9 @@
 """Sets up an environment that heavy tests run in, once, and prints its interpreter: ``python tests/environment.py NAME``.
 
-``NAME`` is a folder of tests with a ``requirements.txt``: ``vllm`` (real vLLM), ``training`` (TRL) or ``training_verl``. Such
-an environment takes gigabytes and minutes, so it lies in the user's cache folder under a name that changes with its pins;
-later calls find it there. guieval itself is installed in it as editable, from this checkout. Only the standard library is used
-here.
+``NAME`` is a folder of tests with a ``requirements.txt``: ``vllm`` (real vLLM), ``training`` (TRL), ``training_verl``; ``gpu``
+is vLLM with TRL. Such an environment takes gigabytes and minutes, so it lies in the user's cache folder under a name that
+changes with its pins; later calls find it there. guieval itself is installed in it as editable, from this checkout. Only the
+standard library is used here.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 HOOK = HERE / "torchvision_operators.py"
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
-SIZES = {"vllm": "3.6 GB", "training": "1.8 GB", "training_verl": "2.2 GB"}
+SIZES = {"vllm": "3.6 GB", "training": "1.8 GB", "training_verl": "2.2 GB", "gpu": "3.9 GB"}
 """The environments there are, and what each takes on disk."""
 
 
-def requirements(name: str) -> Path:
+def requirements(name: str) -> list[Path]:
     """The pins of everything in the environment, its own torch included."""
-    return HERE / name / "requirements.txt"
+    return [HERE / part / "requirements.txt" for part in (("vllm", "gpu") if name == "gpu" else (name,))]
 
 
 def folder(name: str) -> Path:
     """Where the environment is, or will be: ``$GUIEVAL_NAME_ENV``, else below the cache folder."""
     if given := os.environ.get(f"GUIEVAL_{name.upper()}_ENV"):
         return Path(given)
-    pins = hashlib.sha256(requirements(name).read_bytes() + HOOK.read_bytes() + sys.version.encode()).hexdigest()[:12]
+    pinned = b"".join(file.read_bytes() for file in (*requirements(name), HOOK))
+    pins = hashlib.sha256(pinned + sys.version.encode()).hexdigest()[:12]
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache) / "guieval" / f"{name}-env-{pins}"
 
@@ -51,12 +52,12 @@ def set_up(name: str, environment: Path) -> Path:
             _say(f"setting up the environment {name!r} in {environment} ({SIZES[name]}, a few minutes)")
             subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
             pins = requirements(name)
-            torch = next(line for line in pins.read_text(encoding="utf-8").splitlines() if line.startswith("torch=="))
+            torch = next(line for line in pins[0].read_text(encoding="utf-8").splitlines() if line.startswith("torch=="))
             try:
                 _pip(python, "--no-deps", torch)
             except subprocess.CalledProcessError:  # the package index has no builds for CPUs; their makers' own has
                 _pip(python, "--no-deps", "--index-url", CPU_WHEELS, torch)
-            _pip(python, "--no-deps", "-r", str(pins))
+            _pip(python, "--no-deps", *(word for file in pins for word in ("-r", str(file))))
             packages = _packages(environment)
             shutil.copy(HOOK, packages / "guieval_torchvision_operators.py")
             (packages / "guieval_torchvision_operators.pth").write_text("import guieval_torchvision_operators\n")

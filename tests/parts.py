@@ -26,7 +26,7 @@ TIERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "all": (
         ("check", "check-ci", "check-full", "kills", "fuzz"),
         (
-            *("lint", "types", "types-all", "coverage", "wheel", "test-vllm", "test-train", "test-verl"),
+            *("lint", "types", "types-all", "coverage", "wheel", "test-vllm", "test-gpu", "test-train", "test-verl"),
             *("test-learning", "test-formats", "test-alone", "pyright", "resolve", "lowest"),
         ),
     ),

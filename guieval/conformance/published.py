@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from guieval.actions import Action, Click, Point
+from guieval.actions import Action, Click, Frozen, Point
 from guieval.conformance.examples import example_step
 from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
@@ -39,19 +39,17 @@ TOLERANCE = 1.0
 """How far numbers may be apart, in unified units: less than half a pixel of any frame here."""
 
 
-class PublishedRow(BaseModel):
+class PublishedRow(Frozen):
     """One response and what it means."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     line: int | str = Field(description="line of the source, or lines as 12-15")
     call: str
     action: dict[str, Any]
 
 
-class PublishedGroup(BaseModel):
+class PublishedGroup(Frozen):
     """Responses from one source, for one setting and one choice of the adapter's options."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     source: str
     size: tuple[int, int] = (1260, 2240)
     setting: Setting = "high"

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from guieval.actions import Action, Boxes
+from guieval.actions import Action, Boxes, Frozen
 from guieval.data.files import exists
 from guieval.data.shipped import config_folder
 from guieval.data.user_files import read_record
@@ -106,10 +106,8 @@ class Edition(BaseModel):
         return f"edition {words} of {self.dataset}" + " (the same labels at these steps)" * (len(self.names) > 1)
 
 
-class KnownEdition(BaseModel):
+class KnownEdition(Frozen):
     """An edition whose files were read: where they are from, its four digests, and a mark for the label of each step."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     source: str = Field(description="the files that were read")
@@ -137,10 +135,8 @@ class KnownEdition(BaseModel):
         return [key for key, digest in labels.items() if _mark(_name(key), digest) not in self.marked]
 
 
-class _EditionFile(BaseModel):
+class _EditionFile(Frozen):
     """A file of ``configs/editions``: the editions of one data set."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     dataset: str
     note: str = Field("", description="which editions exist whose files were not read")

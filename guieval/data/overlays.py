@@ -18,9 +18,9 @@ from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from guieval.actions import Action, Boxes
+from guieval.actions import Action, Boxes, Frozen
 from guieval.data.benchmark import CLASS_ATTRIBUTES, ABCBenchmark, EpisodeRef
 from guieval.data.files import read_bytes
 from guieval.data.patterns import pattern_problem
@@ -31,10 +31,8 @@ TEXT_PATTERNS = "text_patterns"
 """The key in a step's ``extras`` under which the text rules look up regular expressions."""
 
 
-class Addition(BaseModel):
+class Addition(Frozen):
     """One line: the further answers that a step accepts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     subset: str = ""
     episode_id: str = Field(min_length=1)

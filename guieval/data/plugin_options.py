@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from inspect import Parameter, signature
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from guieval.errors import UsageError, nearest
 
@@ -29,8 +29,7 @@ def seconds(most: int, **options: float) -> None:
 
 def option_names(kind: type) -> list[str]:
     """Names of a plug-in's options."""
-    parameters = signature(kind.__init__).parameters.values()  # type: ignore[misc]
-    return [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
+    return [parameter.name for parameter in signature(kind).parameters.values() if parameter.kind is Parameter.KEYWORD_ONLY]
 
 
 def unknown_option(kind: type, name: str, what: str) -> UsageError:
@@ -40,12 +39,11 @@ def unknown_option(kind: type, name: str, what: str) -> UsageError:
 
 def check_options(kind: type, options: Mapping[str, Any], what: str) -> None:
     """Raise :class:`UsageError` for an option that the constructor does not have, or with a value of the wrong type."""
-    known = option_names(kind)
-    hints = get_type_hints(kind.__init__)  # type: ignore[misc]
+    known, parameters = option_names(kind), signature(kind, eval_str=True).parameters
     for name, value in options.items():
         if name not in known:
             raise unknown_option(kind, name, what)
-        hint = hints[name]
+        hint = parameters[name].annotation
         types = (hint,) if get_origin(hint) is Literal else get_args(hint) or (hint,)
         words = [word for type_ in types if get_origin(type_) is Literal for word in get_args(type_)]
         if words and value not in words and not (value is None and NoneType in types):

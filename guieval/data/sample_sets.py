@@ -14,9 +14,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from guieval.actions import ActionType
+from guieval.actions import ActionType, Frozen
 from guieval.data.benchmark import EpisodeRef
 from guieval.data.shipped import config_folder
 from guieval.data.user_files import read_record
@@ -46,13 +46,11 @@ Labels: TypeAlias = Callable[[EpisodeRef], Mapping[int, StepLabel]]
 """The labels of an episode's steps by index, without unknown steps."""
 
 
-class Unnamed(BaseModel):
+class Unnamed(Frozen):
     """Episodes of a set whose ids are not public: all of ``split``, or the remaining ones if the data has no such split.
 
     ``steps`` excludes finish steps and steps whose reference has one of ``without_types``, which do not count.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     split: str
     episodes: int = Field(ge=1)
@@ -60,14 +58,12 @@ class Unnamed(BaseModel):
     without_types: tuple[ActionType, ...] = ()
 
 
-class SampleSet(BaseModel):
+class SampleSet(Frozen):
     """The steps that count, with their name and publication.
 
     ``episodes`` and ``steps`` are the numbers that count. ``types`` counts steps by the unified type of their reference, if
     published.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     title: str
@@ -77,7 +73,7 @@ class SampleSet(BaseModel):
     note: str = ""
     episodes: int = Field(ge=1)
     steps: int = Field(ge=1)
-    types: dict[ActionType, int] = {}
+    types: dict[ActionType, int] = Field(default_factory=dict)
     split: str | None = Field(None, description="without ids: the split that it consists of")
     subset: str | None = Field(None, description="without ids: the subset that it consists of")
     groups: dict[str, str] = Field({}, description="without ids: the group labels of its steps")

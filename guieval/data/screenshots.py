@@ -45,16 +45,16 @@ _METADATA = frozenset({"exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exi
 _LATE_METADATA = (b"Raw profile type exif\0", b"XML:com.adobe.xmp\0")
 
 _TURNS = {
-    1: "as it is",
-    2: "mirrored",
-    3: "turned by 180 degrees",
-    4: "mirrored and turned by 180 degrees",
-    5: "mirrored and turned left by 90 degrees",
-    6: "turned right by 90 degrees",
-    7: "mirrored and turned right by 90 degrees",
-    8: "turned left by 90 degrees",
+    1: ("as it is", None),
+    2: ("mirrored", "FLIP_LEFT_RIGHT"),
+    3: ("turned by 180 degrees", "ROTATE_180"),
+    4: ("mirrored and turned by 180 degrees", "FLIP_TOP_BOTTOM"),
+    5: ("mirrored and turned left by 90 degrees", "TRANSPOSE"),
+    6: ("turned right by 90 degrees", "ROTATE_270"),
+    7: ("mirrored and turned right by 90 degrees", "TRANSVERSE"),
+    8: ("turned left by 90 degrees", "ROTATE_90"),
 }
-
+"""Each orientation's turn in words, and as Pillow calls it."""
 _BACK = {6: 8, 8: 6}
 """The orientations whose turn another one undoes."""
 
@@ -87,7 +87,7 @@ class Header(NamedTuple):
     @property
     def turned(self) -> str:
         """The orientation's turn in words: where the file's pixels are taken to."""
-        return _TURNS[self.orientation]
+        return _TURNS[self.orientation][0]
 
     def other_size(self, recorded: Size) -> str | None:
         """A clause that completes "the screenshot X ..." if the size is not the ``recorded`` one."""
@@ -227,18 +227,10 @@ def picture(data: bytes, at_most: Size | None = None) -> Image:
 
 def turned(image: Image, orientation: int) -> Image:
     """The image turned as an EXIF orientation, 1 to 8, says."""
-    from PIL.Image import Transpose as Turn
+    from PIL.Image import Transpose
 
-    turn = {
-        2: Turn.FLIP_LEFT_RIGHT,
-        3: Turn.ROTATE_180,
-        4: Turn.FLIP_TOP_BOTTOM,
-        5: Turn.TRANSPOSE,
-        6: Turn.ROTATE_270,
-        7: Turn.TRANSVERSE,
-        8: Turn.ROTATE_90,
-    }.get(orientation)
-    return image if turn is None else image.transpose(turn)
+    turn = _TURNS[orientation][1]
+    return image if turn is None else image.transpose(Transpose[turn])
 
 
 def unturned(image: Image, orientation: int) -> Image:

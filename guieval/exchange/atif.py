@@ -13,8 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
+from guieval.actions import Frozen
 from guieval.data.names import path_inside
 from guieval.errors import UsageError
 from guieval.exchange.exported import Exported, slug, token_counts
@@ -36,18 +37,14 @@ ELSEWHERE = {"key", "sample", "goal", "raw_response", "reasoning", "action", "ba
 """
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ImageSource(_Part):
+class ImageSource(Frozen):
     """A picture next to the file."""
 
     media_type: Literal["image/png", "image/jpeg"]
     path: str
 
 
-class ContentPart(_Part):
+class ContentPart(Frozen):
     """A picture or a text of a message."""
 
     type: Literal["text", "image"]
@@ -55,7 +52,7 @@ class ContentPart(_Part):
     source: ImageSource | None = None
 
 
-class ToolCall(_Part):
+class ToolCall(Frozen):
     """An action of the agent as the call of a function; the id connects it with its result."""
 
     tool_call_id: str
@@ -63,27 +60,27 @@ class ToolCall(_Part):
     arguments: dict[str, Any]
 
 
-class ObservationResult(_Part):
+class ObservationResult(Frozen):
     """What was seen after the call ``source_call_id``: words, or texts and pictures."""
 
     source_call_id: str | None = None
     content: str | tuple[ContentPart, ...]
 
 
-class ActionResults(_Part):
+class ActionResults(Frozen):
     """The results of all actions of a step, in their order."""
 
     results: tuple[ObservationResult, ...]
 
 
-class StepMetrics(_Part):
+class StepMetrics(Frozen):
     """Tokens of all ``llm_call_count`` responses of a step."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
 
-class Step(_Part):
+class Step(Frozen):
     """A message with what was done and seen."""
 
     step_id: int = Field(ge=1)
@@ -97,7 +94,7 @@ class Step(_Part):
     extra: dict[str, Any] | None = None
 
 
-class Agent(_Part):
+class Agent(Frozen):
     """Who acted: guieval, its version, and the model that it asked."""
 
     name: str = "guieval"
@@ -106,7 +103,7 @@ class Agent(_Part):
     extra: dict[str, Any] | None = None
 
 
-class FinalMetrics(_Part):
+class FinalMetrics(Frozen):
     """Sums over the steps."""
 
     total_prompt_tokens: int | None = None
@@ -114,7 +111,7 @@ class FinalMetrics(_Part):
     total_steps: int
 
 
-class Document(_Part):
+class Document(Frozen):
     """A trajectory file of the format: one episode with its agent, steps and totals."""
 
     schema_version: Literal["ATIF-v1.7"] = "ATIF-v1.7"
@@ -131,7 +128,7 @@ def _of_task(record: Any) -> Any:
     return earlier(record) if isinstance(record, dict) else record
 
 
-class RecordedRun(_Part):
+class RecordedRun(Frozen):
     """The run in a file's ``extra``: the task's place in the plan, the manifest, and the record of the outcome.
 
     ``record`` has the sample of this repetition alone; it is ``None`` for a trajectory that was not finished.

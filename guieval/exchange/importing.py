@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from guieval.actions import ActionSpace
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
@@ -86,44 +86,33 @@ class Imported:
     trajectories: ReadTrajectories | None = None
 
 
-@dataclass(frozen=True)
-class _ImportedRun:
-    """What is written: records over a plan, and the parts of the manifest that the source decides."""
+class _Given(NamedTuple):
+    """A source, what tables call the ``model`` that it is of, and for a file of answers how they count and to which steps."""
+
+    source: Path
+    model: str
+    mode: str = "online"
+    protocol: str | None = None
+    reader: ABCModel | None = None
+    choice: Choice = Choice()
+    answered_only: bool = False
+    bench: str | None = None
+    opened: ABCBenchmark | None = None
+    data: Path | None = None
+    options: Mapping[str, Any] = {}
+
+
+class _Found(NamedTuple):
+    """What a source came to: records over the steps or tasks that count; ``left_out`` are its rows without a record."""
 
     benchmark: str
-    model: str
     protocol: str
-    mode: str
-    plan: Plan
+    chosen: Selection
     records: Iterator[Record]
-    imported: RecordedImport
-    refs: Sequence[EpisodeRef] = ()
-    content: Content = field(default_factory=lambda: Content({}, None, None))
-    selection: Selection | None = None
-    reader: ABCModel | None = None
-    space: ActionSpace = field(default_factory=ActionSpace)
-    data: Path | None = None
-    options: Mapping[str, Any] | None = None
-    also: Callable[[Path], object] = lambda directory: None
-    written: float = 0.0
-    """When the source was, in seconds since 1970: the same import makes the same run."""
-
-
-@dataclass(frozen=True)
-class _GivenFile:
-    """A file of answers, what tables call the ``model`` that gave them, how they count, and the benchmark that is named."""
-
-    file: Path
-    model: str
-    mode: str
-    protocol: str | None
-    reader: ABCModel | None
-    choice: Choice
-    answered_only: bool
-    bench: str | None
-    opened: ABCBenchmark | None
-    data: Path | None
-    options: Mapping[str, Any]
+    notes: Sequence[str] = ()
+    content: Content = Content({}, None, None)
+    space: ActionSpace = ActionSpace()
+    left_out: int = 0
 
 
 def import_predictions(
@@ -165,8 +154,6 @@ def import_predictions(
     source, out, data = Path(source), Path(out), one_path(data)
     choice = Choice(split, tuple(every(subset)), sample_set, one_path(episodes))
     _check_places(source, out)
-    if data is None and (map or format == OWN) and bench in benchmarks() and benchmarks()[bench].needs_data:
-        raise UsageError(f"--bench {bench} needs --data, its data folder")
     if source.is_dir() or format in FOLDERS:
         for_files: dict[str, object] = {"--map": map, "--bench": bench, "--data": data, "--model": model}
         for_files |= {"--protocol": protocol, "--mode": mode != "offline", "--answered-only": answered_only}
@@ -182,10 +169,13 @@ def import_predictions(
     )
     if not anyway:
         read.refuse_other_labels(source)
-    given_file = _GivenFile(
-        source, named, mode, protocol, reader, choice, answered_only, bench, opened, data, bench_options or {}
-    )
-    return replace(_write(out, _of_file(given_file, read)), read=read)
+    if read.tasks:
+        about, found = _Given(source, named, answered_only=answered_only), _of_tasks(source, read.tasks)
+    else:
+        about = _Given(source, named, mode, protocol, reader, choice, answered_only, bench, opened, data, bench_options or {})
+        found = _of_steps(about, read)
+    found = found._replace(notes=[*_notes(read, source), *found.notes])
+    return replace(_write(out, about, read.format, found), read=read)
 
 
 def _check_places(source: Path, out: Path) -> None:
@@ -196,43 +186,23 @@ def _check_places(source: Path, out: Path) -> None:
     refuse_nested(out)
 
 
-def _of_file(given: _GivenFile, read: Predictions) -> _ImportedRun:
-    run = _of_tasks(given, read) if read.tasks else _of_steps(given, read)
-    about = RecordedImport(
-        format=read.format,
-        source=given.file.name,
-        sha256=sha256(read_bytes(given.file)).hexdigest(),
-        answered_only=given.answered_only,
-        left_out=run.imported.left_out,
-        notes=[*_notes(read, given.file), *run.imported.notes],
-    )
-    return replace(run, imported=about, written=given.file.stat().st_mtime)
-
-
-def _of_tasks(given: _GivenFile, read: Predictions) -> _ImportedRun:
-    keys = dict.fromkeys(task.task.episode_key for task in read.tasks)
-    return _tasks_run(given.model, read.tasks, list(keys), RecordedImport(format="", source=given.file.name))
-
-
-def _of_steps(given: _GivenFile, read: Predictions) -> _ImportedRun:
+def _of_steps(given: _Given, read: Predictions) -> _Found:
     """Answers to one benchmark's steps: over all of that benchmark's if its data are there, else over the file's own."""
-    benchmark = _benchmark_of(given.file, read, given.bench)
-    rows, notes, left_out = [row for row in read.rows if row.benchmark in (benchmark, "")], [], 0
+    benchmark = _benchmark_of(given.source, read, given.bench)
+    rows, notes = [row for row in read.rows if row.benchmark in (benchmark, "")], []
     if given.reader is not None:
-        rows = _with_responses(given.file, rows, read.format)
+        rows = _with_responses(given.source, rows, read.format)
         notes.append(f"the raw responses are read by {given.reader.config.name}")
     elif any(row.response is not None for row in rows):
-        raise UsageError(f"{str(given.file)!r} has raw responses; add --model, the checkpoint that wrote them")
+        raise UsageError(f"{str(given.source)!r} has raw responses; add --model, the checkpoint that wrote them")
     kind = benchmarks().get(benchmark)
     relabelled = read.format in FORMATS and get_format(read.format).relabelled
     if relabelled or (given.opened is None and (kind is None or kind.needs_data)):
-        run = _by_itself(given, benchmark, rows)
+        found = _by_itself(given, benchmark, rows)._replace(left_out=len(read.skipped) + read.unanswered)
         notes += read.assumed
-        left_out = len(read.skipped) + read.unanswered
     else:
-        run = _of_benchmark(given, given.opened or load_benchmark(benchmark, given.data, **given.options), rows)
-    about = run.imported.model_copy(update={"notes": [*notes, *run.imported.notes], "left_out": left_out})
-    return replace(run, imported=about, data=given.data, options=given.options)
+        found = _of_benchmark(given, given.opened or load_benchmark(benchmark, given.data, **given.options), rows)
+    return found._replace(notes=[*notes, *found.notes])
 
 
 def _opened(
@@ -243,6 +213,8 @@ def _opened(
         raise UsageError("--set is for a benchmark's loader: add --data, its data folder")
     first = bench or (format if format in benchmarks() else None)
     if first is None or (data is None and (first not in benchmarks() or benchmarks()[first].needs_data)):
+        if format in (OWN, "mapped") and bench in benchmarks():
+            raise UsageError(f"--bench {bench} needs --data, its data folder")
         if format == OWN:
             raise UsageError(f"the format {OWN!r} names no benchmark: add --bench, and --data, its data folder")
         return None, ()
@@ -301,12 +273,8 @@ def _notes(read: Predictions, file: Path) -> Iterator[str]:
         first = str(read.skipped[0]).replace(str(file), file.name)
         yield f"{len(read.skipped):,} damaged rows are left out, the first: {first}"
     if read.differing:
-        named = [f"{row.episode_id} ({row.differs})" for row in read.differing[:NAMED]]
-        more = f" and {len(read.differing) - NAMED:,} more" if len(read.differing) > NAMED else ""
-        yield (
-            f"{len(read.differing):,} rows state another box than the benchmark, whose own label decides: "
-            f"{', '.join(named)}{more}"
-        )
+        stated = read.differences(NAMED)
+        yield f"{len(read.differing):,} rows state another box than the benchmark, whose own label decides: {stated}"
     for protocol, count in read.unkept.items():
         yield (
             f"the file names {count:,} steps as right under {protocol}, without the responses: they count as right under that "
@@ -314,7 +282,7 @@ def _notes(read: Predictions, file: Path) -> Iterator[str]:
         )
 
 
-def _of_benchmark(given: _GivenFile, benchmark: ABCBenchmark, rows: Iterable[Predicted]) -> _ImportedRun:
+def _of_benchmark(given: _Given, benchmark: ABCBenchmark, rows: Iterable[Predicted]) -> _Found:
     """Answers to a benchmark's steps, all of which count, or those of the choice; a step without an answer is missing."""
     refs = {ref.key: ref for ref in benchmark.index()}
     by_episode: dict[EpisodeKey, dict[int, Predicted]] = {}
@@ -323,13 +291,13 @@ def _of_benchmark(given: _GivenFile, benchmark: ABCBenchmark, rows: Iterable[Pre
         if key not in refs or row.step_index >= refs[key].length:
             near = nearest(row.episode_id, [each.episode_id for each in refs])
             lacking = f"{StepKey(*key, row.step_index)}, which {benchmark.name!r} in this data does not have"
-            raise DataError(f"{str(given.file)!r} answers step {lacking}{near}")
+            raise DataError(f"{str(given.source)!r} answers step {lacking}{near}")
         by_episode.setdefault(key, {})[row.step_index] = row
     chosen = select(benchmark, given.choice)
     if not given.choice.narrows and not by_episode.keys() <= chosen.plan.keys():  # it answers other splits than the default one
         chosen = select(benchmark, Choice(split="all"))
     if given.answered_only:
-        chosen = _answered_only(chosen, by_episode, given.file)
+        chosen = _answered_only(chosen, by_episode, given.source)
     found = get_protocol(given.protocol or benchmark.protocol)
     evaluator = ActionEvaluator(found)
 
@@ -338,25 +306,12 @@ def _of_benchmark(given: _GivenFile, benchmark: ABCBenchmark, rows: Iterable[Pre
             for task in benchmark.load(refs[key]).steps if key in chosen.plan else ():
                 row = of_episode.get(task.step_index)
                 if row is not None and task.step_index in chosen.plan[key]:
-                    yield StepRecord(task=task, samples=(_sample(evaluator, given.reader, task, row),))
+                    yield _record(evaluator, given.reader, task, row)
 
     content = read_content(chosen.refs, chosen.plan, benchmark.load)
     outside = sum(index not in chosen.plan.get(key, ()) for key, steps in by_episode.items() for index in steps)
     notes = [f"{counted(outside, 'answer')} to other steps than those chosen left out"] if outside else []
-    return _ImportedRun(
-        benchmark.name,
-        given.model,
-        found.name,
-        given.mode,
-        chosen.plan,
-        records(),
-        RecordedImport(format="", source="", notes=notes),
-        chosen.refs,
-        content,
-        chosen,
-        given.reader,
-        benchmark.action_space,
-    )
+    return _Found(benchmark.name, found.name, chosen, records(), notes, content, benchmark.action_space)
 
 
 def _answered_only(chosen: Selection, answered: Mapping[EpisodeKey, Container[int]], file: Path) -> Selection:
@@ -375,27 +330,26 @@ def _answered_only(chosen: Selection, answered: Mapping[EpisodeKey, Container[in
     )
 
 
-def _by_itself(given: _GivenFile, name: str, rows: Sequence[Predicted]) -> _ImportedRun:
+def _by_itself(given: _Given, name: str, rows: Sequence[Predicted]) -> _Found:
     """Answers with the steps that their own rows describe; nothing else is known, so nothing else counts."""
-    file, reader = given.file, given.reader
+    if given.choice.narrows:
+        raise UsageError("the file has its own steps: --split, --subset, --sample-set and --episodes are for `guieval score`")
     tasks: dict[StepKey, tuple[StepTaskModel, Predicted]] = {}
+    by_episode: dict[EpisodeKey, dict[int, StepTaskModel]] = {}
     for row in rows:
         if row.task is None:
-            raise UsageError(f"{str(file)!r} does not hold the steps that it answers; add --data, the data folder of {name}")
+            raise UsageError(
+                f"{str(given.source)!r} does not hold the steps that it answers; add --data, the data folder of {name}"
+            )
         task = row.task if row.task.benchmark == name else row.task.model_copy(update={"benchmark": name})
         tasks[task.key] = task, row
-    by_episode: dict[EpisodeKey, dict[int, StepTaskModel]] = {}
-    for task, _ in tasks.values():
         by_episode.setdefault(task.episode_key, {})[task.step_index] = task
     plan: Plan = {key: sorted(steps) for key, steps in by_episode.items()}
     firsts = {key: next(iter(steps.values())) for key, steps in by_episode.items()}
     refs = [EpisodeRef(key, first.episode_length, split=first.split) for key, first in firsts.items()]
     lacking = sum(len(plan[ref.key]) < ref.length for ref in refs)
     notes = [f"the file lacks steps of {lacking:,} of its {len(refs):,} episodes; their metrics are over the steps it has"]
-    text = f"the {len(tasks):,} steps of {name} that {file.name} holds, in {len(refs):,} episodes"
-    chosen = Selection(refs, plan, "", text)
-    if given.choice.narrows:
-        raise UsageError("the file has its own steps: --split, --subset, --sample-set and --episodes are for `guieval score`")
+    text = f"the {len(tasks):,} steps of {name} that {given.source.name} holds, in {len(refs):,} episodes"
     first = next(iter(firsts.values()))
     kind = benchmarks().get(name)
     unkept = next((row.right_under for row in rows if row.right_under), None)
@@ -403,18 +357,13 @@ def _by_itself(given: _GivenFile, name: str, rows: Sequence[Predicted]) -> _Impo
     evaluator = ActionEvaluator(found)
     types = {key: {index: step.action.type for index, step in steps.items()} for key, steps in by_episode.items()}
     edition = Edition.of(first.dataset, labels_of(task for task, _ in tasks.values()))
-    return _ImportedRun(
+    return _Found(
         name,
-        given.model,
         found.name,
-        given.mode,
-        plan,
-        (StepRecord(task=task, samples=(_sample(evaluator, reader, task, row),)) for task, row in tasks.values()),
-        RecordedImport(format="", source="", notes=notes if lacking else []),
-        refs,
+        Selection(refs, plan, "", text),
+        (_record(evaluator, given.reader, task, row) for task, row in tasks.values()),
+        notes if lacking else (),
         Content(types, None, edition),
-        chosen,
-        reader,
         ActionSpace() if kind is None else kind.action_space,
     )
 
@@ -422,6 +371,10 @@ def _by_itself(given: _GivenFile, name: str, rows: Sequence[Predicted]) -> _Impo
 def _default(first: StepTaskModel) -> str:
     """The protocol of data without a loader."""
     return "sspro-official" if first.setting == "grounding" else "guievalkit"
+
+
+def _record(evaluator: ActionEvaluator, reader: ABCModel | None, task: StepTaskModel, row: Predicted) -> StepRecord:
+    return StepRecord(task=task, samples=(_sample(evaluator, reader, task, row),))
 
 
 def _sample(evaluator: ActionEvaluator, reader: ABCModel | None, task: StepTaskModel, row: Predicted) -> Sample:
@@ -449,25 +402,21 @@ def _of_folder(
             raise UsageError(f"--name is not for the format {ATIF}, whose files name the model")
         made = make_run(source, out)
         return Imported(out, ATIF, "", made.planned, made.tasks, kind_of_mode("online"), trajectories=made)
-    about = RecordedImport(format=chosen, source=source.name)
     if chosen == OSWORLD:
-        found = list(osworld_tasks(source))
-        if not found:
+        read = list(osworld_tasks(source))
+        if not read:
             raise UsageError(f"{str(source)!r} has no task: expected <domain>/<task>/result.txt or traj.jsonl")
-        tasks, keys = [each.task for each in found], [each.task.task.episode_key for each in found]
-        about = about.model_copy(update={"notes": ["the most steps of a task are taken to be the most that any of them took"]})
-        run = _tasks_run(name or found[0].place.parent.parent.name, tasks, keys, about)
-        run = replace(run, also=lambda directory: write_trajectories(found, directory), written=source.stat().st_mtime)
-        return _write(out, run)
+        notes = ["the most steps of a task are taken to be the most that any of them took"]
+        about = _Given(source, name or read[0].place.parent.parent.name)
+        found = _of_tasks(source, [each.task for each in read], notes)
+        return _write(out, about, chosen, found, lambda directory: write_trajectories(read, directory))
     check_options(WebArenaJudge, options, f"the format {chosen!r}")
     rows = list(WebArenaJudge(**options).rows(source))
     outcomes = [outcome_of(row) for row in rows]
     keys = [each.task.episode_key if isinstance(each, PredictedTask) else each for each in outcomes]
-    version = version_of(rows)
-    about = about.model_copy(update={"notes": [f"judged by {PACKAGE} {version}"] if version else []})
+    notes = [f"judged by {PACKAGE} {version}"] if (version := version_of(rows)) else []
     tasks = [each for each in outcomes if isinstance(each, PredictedTask)]
-    run = _tasks_run(name or source.resolve().name, tasks, keys, about)
-    return _write(out, replace(run, written=source.stat().st_mtime))
+    return _write(out, _Given(source, name or source.resolve().name), chosen, _of_tasks(source, tasks, notes, keys))
 
 
 def _folder_format(folder: Path) -> str:
@@ -483,8 +432,11 @@ def _folder_format(folder: Path) -> str:
     )
 
 
-def _tasks_run(model: str, tasks: Sequence[PredictedTask], keys: Sequence[EpisodeKey], about: RecordedImport) -> _ImportedRun:
-    """Outcomes of tasks in an environment; a planned task without one is missing."""
+def _of_tasks(
+    source: Path, tasks: Sequence[PredictedTask], notes: Sequence[str] = (), planned: Iterable[EpisodeKey] | None = None
+) -> _Found:
+    """Outcomes of tasks in an environment; one of the ``planned`` without an outcome is missing."""
+    keys = dict.fromkeys((each.task.episode_key for each in tasks) if planned is None else planned)
 
     def records() -> Iterator[Record]:
         ordered = sorted(tasks, key=lambda each: (each.task.episode_key, each.number))
@@ -495,66 +447,72 @@ def _tasks_run(model: str, tasks: Sequence[PredictedTask], keys: Sequence[Episod
     names = {key.benchmark for key in keys}
     if len(names) > 1:
         raise UsageError(f"the file has outcomes of several environments ({', '.join(sorted(names))}); keep the rows of one")
-    text = f"the {len(keys):,} tasks of {about.source}"
+    text = f"the {len(keys):,} tasks of {source.name}"
     chosen = Selection([EpisodeRef(key, 1) for key in keys], {key: range(1) for key in keys}, "", text)
-    return _ImportedRun(
-        next(iter(names)), model, ENVIRONMENT.name, "online", chosen.plan, records(), about, chosen.refs, selection=chosen
-    )
+    return _Found(next(iter(names)), ENVIRONMENT.name, chosen, records(), notes)
 
 
-def _manifest(run: _ImportedRun) -> dict[str, Any]:
-    protocol = get_protocol(run.protocol)
-    reader = run.reader
+def _manifest(given: _Given, format: str, run: _Found) -> dict[str, Any]:
+    protocol, reader, source = get_protocol(run.protocol), given.reader, given.source
     model: dict[str, Any] = {} if reader is None else reader.config.model_dump(mode="json", exclude={"scaffold"})
     space = ActionSpace() if reader is None else reader.action_space
     edition = run.content.edition
+    imported = RecordedImport(
+        format=format,
+        source=source.name,
+        sha256=None if source.is_dir() else sha256(read_bytes(source)).hexdigest(),
+        answered_only=given.answered_only,
+        left_out=run.left_out,
+        notes=list(run.notes),
+    )
     return {
         "schema": SCHEMA,
         "guieval": __version__,
-        "created": datetime.fromtimestamp(run.written, UTC).isoformat(timespec="seconds"),
+        "created": datetime.fromtimestamp(source.stat().st_mtime, UTC).isoformat(timespec="seconds"),
         "config": {
-            "model": {"name": run.model},
+            "model": {"name": given.model},
             "data": {
                 "bench": run.benchmark,
-                "folder": None if run.data is None else str(run.data),
-                "bench_options": dict(run.options or {}),
+                "folder": None if given.data is None else str(given.data),
+                "bench_options": dict(given.options),
             },
-            "history": {"mode": run.mode},
+            "history": {"mode": given.mode},
         },
-        "model": {**model, "name": run.model},
+        "model": {**model, "name": given.model},
         "benchmark": {
             "name": run.benchmark,
-            "episodes": len(run.plan),
-            "steps": sum(map(len, run.plan.values())),
-            "fingerprint": digest(plan_rows(run.plan)),
+            "episodes": len(run.chosen.plan),
+            "steps": sum(map(len, run.chosen.plan.values())),
+            "fingerprint": digest(plan_rows(run.chosen.plan)),
             "content": run.content.sha256,
             "edition": None if edition is None else edition.model_dump(mode="json"),
         },
-        "selection": None if run.selection is None else run.selection.to_json(),
-        "imported": run.imported.to_json(),
+        "selection": run.chosen.to_json(),
+        "imported": imported.to_json(),
         "options": {} if reader is None else dict(reader.resolved_options),
         "protocol": {"name": protocol.name, "fingerprint": protocol.fingerprint},
-        "mode": MODES[run.mode].to_json(),
+        "mode": MODES[given.mode].to_json(),
         "action_spaces": {"model": space.to_json(), "benchmark": run.space.to_json()},
         "setups": [Setup().model_dump(mode="json")],
     }
 
 
-def _write(out: Path, run: _ImportedRun) -> Imported:
-    """Write the run directory; it is there when it is whole, and not before."""
+def _write(
+    out: Path, given: _Given, format: str, run: _Found, also: Callable[[Path], object] = lambda directory: None
+) -> Imported:
+    """Write the run directory, with ``also`` what this writes into it; it is there when it is whole, and not before."""
     answered: Counter[bool] = Counter()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with becoming(out) as partial:
-            with Journal(partial, MODES[run.mode]) as journal:
-                journal.start(_manifest(run), run.plan, run.refs, run.content.types)
+            with Journal(partial, MODES[given.mode]) as journal:
+                journal.start(_manifest(given, format, run), run.chosen.plan, run.chosen.refs, run.content.types)
                 for record in run.records:
                     journal.append(record)
                     answered[record.samples[0].answered] += 1
-            run.also(partial)
+            also(partial)
             store_summary(partial, evaluate_run(partial).summary)
     except OSError as error:
         raise JournalError(f"cannot write to {str(error.filename or out)!r}: {error.strerror}") from None
-    planned = sum(map(len, run.plan.values()))
-    about = run.imported.format, run.benchmark
-    return Imported(out, *about, planned, answered[True], kind_of_mode(run.mode), tuple(run.imported.notes))
+    planned = sum(map(len, run.chosen.plan.values()))
+    return Imported(out, format, run.benchmark, planned, answered[True], kind_of_mode(given.mode), tuple(run.notes))

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from guieval.actions import Action, Stop, Wait
-from guieval.errors import UsageError, known_name, nearest
+from guieval.errors import UsageError, known_name
 from guieval.history import HistorySource
 
 StopPolicy: TypeAlias = Literal["never", "first-mismatch"]
@@ -39,11 +39,7 @@ class PatchPolicy:
     budget: int | None = 0
 
     def __post_init__(self) -> None:
-        if self.method not in PATCH_METHODS:
-            raise UsageError(
-                f"unknown patch method {self.method!r}{nearest(str(self.method), PATCH_METHODS)}; "
-                f"known: {', '.join(PATCH_METHODS)}"
-            )
+        known_name("patch method", self.method, PATCH_METHODS)
         if self.budget is not None and (type(self.budget) is not int or self.budget < 0):
             raise UsageError(f"the patch budget is {self.budget!r}: expected a whole number from 0, or unlimited")
 

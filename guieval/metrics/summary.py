@@ -17,9 +17,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
 
-from guieval.actions import ActionType
+from guieval.actions import ActionType, Frozen
 from guieval.errors import UsageError
 from guieval.evaluation.protocol import (
     EXACT_MATCH,
@@ -48,15 +48,13 @@ State: TypeAlias = Literal["finished", "stopped", "never answered"]
 _SOP = (replace(PROGRESS, name="PG"), replace(SUCCESS_RATE, name="TSR"), Metric("score", "score"))
 
 
-class Verdicts(BaseModel):
+class Verdicts(Frozen):
     """The number of planned steps that ended in each way; the seven counts add up to ``planned``.
 
     ``not_reached`` is by design (the mode ends an episode at its first mismatch). ``infrastructure_failure`` (a request
     without an answer) and ``not_run`` (no record: the run stopped, or an earlier step of the episode failed; or a fault in the
     adapter's code) are missing.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     right: int
     wrong: int
@@ -103,7 +101,7 @@ class GroupTable:
     mean_exact_match: Measured
 
 
-class RunSummary(BaseModel):
+class RunSummary(Frozen):
     """The metrics of a run over its planned episodes, each the sequence of its steps that count.
 
     ``metrics``: by name, over all steps that the mode reaches unless the name says otherwise. A response that cannot be parsed
@@ -120,8 +118,6 @@ class RunSummary(BaseModel):
     answer cannot be read. ``by_action_type`` (by the reference's type) has the steps that the mode reaches, run or not, as
     far as their types are known, and ``groups`` those whose labels are known.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: str
     stop: StopPolicy

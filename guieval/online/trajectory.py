@@ -14,9 +14,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from guieval.actions import Action
+from guieval.actions import Action, Frozen
 from guieval.data.files import open_descriptor, open_file, read_bytes, sync_folder
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError
@@ -27,7 +27,7 @@ SCREENS = "screens"
 """Folder of the screenshots in a run directory; a file is named by the SHA-256 of its content."""
 
 
-class TrajectoryStep(BaseModel):
+class TrajectoryStep(Frozen):
     """One step of a trajectory: what the model saw, and its response. ``sample`` and ``attempt`` number repetitions of the
     task.
 
@@ -35,8 +35,6 @@ class TrajectoryStep(BaseModel):
     could not be read, and ``executed`` says whether the environment was given it. Of a response with several actions ``batch``
     has all, which are carried out one after the other.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: EpisodeKey
     sample: int = Field(ge=0)

@@ -23,6 +23,7 @@ from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from guieval.actions import Frozen
 from guieval.data.names import name_part
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.journal import is_run
@@ -41,10 +42,8 @@ def _named(field: str) -> BeforeValidator:
     return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
 
 
-class Campaign(BaseModel):
+class Campaign(Frozen):
     """A file of a campaign. ``seeds`` are the sampling seeds of repeats; the setting ``repeats`` derives such seeds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     models: tuple[Annotated[Settings, _named("model")], ...] = ()
     train: Any = Field(None, description="trainings whose final weights are models too")

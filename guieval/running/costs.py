@@ -14,8 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from guieval.actions import Frozen
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, first_problem
 from guieval.steps import Patch, Sample, StepRecord, Usage
@@ -76,10 +77,8 @@ class Tokens:
         return Tokens(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-class Price(BaseModel):
+class Price(Frozen):
     """The price of the models that match one of ``models``, in ``currency`` per million tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     models: tuple[str, ...] = Field(min_length=1, description="names as sent to the server; * matches any characters")
     currency: str = Field(min_length=1)

@@ -136,7 +136,7 @@ class RunKind:
         """The folder of the screenshots that the model is shown."""
         return benchmark.root
 
-    def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
+    def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking[Any, Any]:
         """Answers the run's steps or tasks; ``seen`` is called with every record of a step."""
         return EpisodeAsking(run, asker, seen)
 
@@ -184,16 +184,15 @@ class Tasks(RunKind):
             concurrency=config.online.environments
         )  # a task has a device from its first request to its last
 
-    def content(self, benchmark: EnvironmentTasks, selection: Selection) -> Content:  # type: ignore[override]  # its own
-        return Content({}, benchmark.digest(selection.refs), None)
+    def content(self, benchmark: Listing[Any], selection: Selection) -> Content:
+        return Content({}, _tasks_of(benchmark).digest(selection.refs), None)
 
     def earlier_contents(self, run: ResolvedRun) -> set[str | None]:
-        tasks = run.benchmark
-        assert isinstance(tasks, EnvironmentTasks)
+        tasks = _tasks_of(run.benchmark)
         return {*digests(map(tasks.load, run.selection.refs), tasks.environment.version)}
 
-    def about(self, benchmark: EnvironmentTasks) -> dict[str, Any]:  # type: ignore[override]  # its own
-        return {"environment": benchmark.environment.version}
+    def about(self, benchmark: Listing[Any]) -> dict[str, Any]:
+        return {"environment": _tasks_of(benchmark).environment.version}
 
     def part(self, loaded: OnlineTask, index: int) -> OnlineTask:
         return loaded
@@ -210,9 +209,8 @@ class Tasks(RunKind):
     def screens(self, benchmark: Listing[Any], directory: Path) -> Path:
         return directory
 
-    def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
-        tasks = run.benchmark
-        assert isinstance(tasks, EnvironmentTasks)
+    def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking[Any, Any]:
+        tasks = _tasks_of(run.benchmark)
         online, most = run.config.online, tasks.most_at_once
         devices, seed = min(online.environments, most or online.environments), run.config.data.seed
         return Actor(tasks, asker, directory, seen, devices=devices, timeout=online.environment_timeout, seed=seed)
@@ -221,6 +219,11 @@ class Tasks(RunKind):
         for number, sample in enumerate(record.samples):
             for usage in sample.other_usage if number not in record.earlier else ():
                 tokens.count_other(usage)  # those of the answers are next to the journal
+
+
+def _tasks_of(listing: Listing[Any]) -> EnvironmentTasks:
+    assert isinstance(listing, EnvironmentTasks)
+    return listing
 
 
 KINDS: Mapping[Kind, RunKind] = {kind.name: kind for kind in (RunKind(), Tasks())}

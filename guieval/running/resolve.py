@@ -14,9 +14,9 @@ from guieval.data.benchmark import Listing
 from guieval.data.preflight import inspect
 from guieval.data.selection import Choice, Selection, select
 from guieval.engines.vllm.command import named_arguments
-from guieval.errors import UsageError
+from guieval.errors import UsageError, known_name
 from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.history.modes import Mode, PatchPolicy, get_mode
+from guieval.history.modes import PATCH_METHODS, Mode, PatchPolicy, get_mode
 from guieval.models import ABCModel, Engine, ModelConfig
 from guieval.registry import build_model, model_config
 from guieval.running.engine_choice import asks_a_model, auxiliary_engine, choose_engine, engine_kind, with_key_variable
@@ -140,8 +140,9 @@ def patch_policy(config: RunConfig) -> PatchPolicy:
             if value:  # a budget of 0 means no patch
                 raise UsageError(f"{flags[name]} is for patches, and there are none: add --patch thought-free, say")
         return PatchPolicy()
-    budget = None if config.history.patch_budget == "unlimited" else config.history.patch_budget
-    policy = PatchPolicy(config.history.patch, 1 if config.history.patch_budget is None else budget)  # type: ignore[arg-type]  # it checks
+    budget = config.history.patch_budget
+    method = known_name("patch method", config.history.patch, PATCH_METHODS)
+    policy = PatchPolicy(method, 1 if budget is None else None if budget == "unlimited" else budget)
     for name in ("patch_model", "patch_base_urls"):
         if policy.method == "off-policy" and not given[name]:
             raise UsageError(

@@ -13,8 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
+from guieval.actions import Frozen
 from guieval.data.files import read_bytes
 from guieval.data.screenshots import read_screenshot
 from guieval.data.shipped import config_folder
@@ -42,11 +43,9 @@ def _pattern(text: str) -> str:
     return text
 
 
-class Judge(BaseModel):
+class Judge(Frozen):
     """What a judge is sent, and how its verdict is read. ``success`` and ``failure`` are searched for without regard to case;
     of several places the last counts, and a response with neither is ``unreadable``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     title: str = Field(min_length=1)
     source: str = Field(min_length=1, description="where the prompt is published, and what of it is ours")
@@ -95,10 +94,8 @@ class Case(NamedTuple):
     outcome: Outcome
 
 
-class JudgedTask(BaseModel):
+class JudgedTask(Frozen):
     """A judge's verdict on a repetition of a task, as a line of its file, with the response that it was read from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: EpisodeKey
     repetition: int

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
-from types import NoneType
+from types import NoneType, SimpleNamespace
 from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -18,6 +18,33 @@ from guieval.training.trainings import CHECKPOINTS
 
 TRUNCATED = {"vllm_importance_sampling_mode": "token_truncate", "vllm_importance_sampling_clip_max": 2.0}
 """Importance correction of vLLM's responses per token, truncated at 2. TRL's default leaves out whole responses above 3."""
+
+DEFAULTS: dict[str, Any] = {
+    "per_device_train_batch_size": 8,
+    "per_device_eval_batch_size": 8,
+    "gradient_accumulation_steps": 1,
+    "num_train_epochs": 3.0,
+    "max_steps": -1,
+    "save_steps": 500,
+    "save_strategy": "steps",
+    "save_total_limit": None,
+    "bf16": None,
+    "fp16": False,
+    "gradient_checkpointing": True,
+    "num_generations": 8,
+    "num_iterations": 1,
+    "steps_per_generation": None,
+    "generation_batch_size": None,
+    "max_completion_length": 512,
+    "beta": 0.0,
+    "use_vllm": False,
+    "vllm_mode": "colocate",
+    "vllm_gpu_memory_utilization": 0.3,
+    "vllm_tensor_parallel_size": 1,
+    "vllm_max_model_length": None,
+    "vllm_enable_sleep_mode": False,
+}
+"""Defaults of TRL 1.16 that a plan needs, for a machine without TRL."""
 
 
 def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> Any:
@@ -51,7 +78,9 @@ def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> An
 
 
 def trainer_kind(config: TrainingConfig) -> Any:
-    """TRL's class of arguments for a training."""
+    """TRL's class of arguments for a training; without TRL, what a plan needs of it (:data:`DEFAULTS`)."""
+    if find_spec("trl") is None:
+        return SimpleNamespace(**DEFAULTS)
     from trl import GRPOConfig, SFTConfig
 
     return SFTConfig if isinstance(config, SFTTraining) else GRPOConfig
@@ -60,15 +89,11 @@ def trainer_kind(config: TrainingConfig) -> Any:
 def trainer_values(config: TrainingConfig, template: Mapping[str, Any], *, on_gpu: bool, processes: int) -> dict[str, Any]:
     """The arguments that differ from TRL's defaults, by TRL's names: the file's, and ours for this machine and this data.
 
-    Raises :class:`UsageError` for an unknown name, a value of the wrong type, and a batch that cannot be divided.
+    Raises :class:`UsageError` for a batch that cannot be divided and, if TRL is installed, for an unknown name and a value of
+    the wrong type.
     """
-    from trl import GRPOConfig, SFTConfig
-
-    kind = trainer_kind(config)
-    known = {field.name for field in fields(kind) if field.init}
-    for name in config.trainer:
-        if name not in known:
-            raise UsageError(f"setting 'trainer.{name}' is unknown to TRL's {kind.__name__}{nearest(name, known)}")
+    kind, supervised = trainer_kind(config), isinstance(config, SFTTraining)
+    given = config.trainer if isinstance(kind, SimpleNamespace) else _checked(kind, config.trainer)
     values: dict[str, Any] = {
         "use_cpu": not on_gpu,
         "bf16": on_gpu and config.dtype != "float16",
@@ -79,7 +104,7 @@ def trainer_values(config: TrainingConfig, template: Mapping[str, Any], *, on_gp
         "logging_steps": 1,
         "disable_tqdm": True,
     }
-    if kind is SFTConfig:
+    if supervised:
         values["max_length"] = None  # a cut prompt would lose image tokens
     else:
         values |= TRUNCATED
@@ -87,10 +112,10 @@ def trainer_values(config: TrainingConfig, template: Mapping[str, Any], *, on_gp
             values["chat_template_kwargs"] = dict(template)
     if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":  # else each process would add up whole gradients
         values["accelerator_config"] = {"gradient_accumulation_kwargs": {"sync_each_batch": True}}
-    values |= {name: _fitting(kind, name, value) for name, value in config.trainer.items()}
+    values |= given
     if config.batch is not None:
         each = values.get("per_device_train_batch_size", kind.per_device_train_batch_size)
-        replies = 1 if kind is SFTConfig else values.get("num_generations", GRPOConfig.num_generations)
+        replies = 1 if supervised else values.get("num_generations", kind.num_generations)
         values |= batch_counts(config.batch, processes=processes, rows=each, replies=replies, kind=config.kind)
     return values | {
         "output_dir": str(Path(config.out) / CHECKPOINTS),
@@ -130,6 +155,15 @@ def _listed(counts: list[int]) -> str:
 def _processes() -> int:
     """The processes of this training, as accelerate and torchrun announce them."""
     return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def _checked(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments in a training's file, with values of TRL's types."""
+    known = {field.name for field in fields(kind) if field.init}
+    for name in given:
+        if name not in known:
+            raise UsageError(f"setting 'trainer.{name}' is unknown to TRL's {kind.__name__}{nearest(name, known)}")
+    return {name: _fitting(kind, name, value) for name, value in given.items()}
 
 
 def _fitting(kind: Any, name: str, value: Any) -> Any:

@@ -230,6 +230,7 @@ class Source(DataSettings):
 
     bench: str = Field(min_length=1, description="benchmark name (`guieval benchmarks`)")
     weight: float = Field(1.0, gt=0, le=1000, description="how often an epoch has each of its tasks; 0.5 is every other task")
+    steps: int | None = Field(None, ge=1, description="steps that are chosen of it, for a plan without the data")
 
 
 class BatchSettings(Group):

@@ -2,26 +2,31 @@
 
 Folders and Hugging Face ids are read by transformers. For the sizes of Qwen2.5-VL and Qwen3-VL that
 guieval's trainings begin with, the numbers of ``config.json`` are shipped, so that they can be planned for on a machine without
-the weights.
+the weights. Without torch, their parameters are summed up from these numbers (:func:`summed_size`).
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from guieval.data.files import read_text
 from guieval.data.shipped import config_folder
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
-from guieval.training.config import TrainingConfig
+from guieval.training.config import Lora, TrainingConfig
 from guieval.training.memory import Layer, ModelSize
 from guieval.training.weights import freeze, lora_config
 
 
 def model_size(config: TrainingConfig, checkpoint: Checkpoint) -> ModelSize:
     """The size of a training's model. Raises :class:`UsageError` if only its configuration is missing, or of another family."""
+    if find_spec("torch") is None:
+        return summed_size(config, checkpoint.path)
     import torch
     from peft import get_peft_model
     from transformers import AutoModelForImageTextToText
@@ -68,6 +73,61 @@ def model_size(config: TrainingConfig, checkpoint: Checkpoint) -> ModelSize:
         patch=patch,
         patches=patches,
     )
+
+
+def summed_size(config: TrainingConfig, path: str) -> ModelSize:
+    """The size of a Qwen2.5-VL or Qwen3-VL whose configuration is shipped, by arithmetic.
+
+    Raises :class:`UsageError` for another model, and for settings that choose weights by the names of modules.
+    """
+    values, lora = shipped_configurations().get(path), config.lora
+    by_name = config.freeze is not None or (lora is not None and lora != lora.model_copy(update=_ADAPTED))
+    if values is None or by_name:
+        raise UsageError(f"the size of {path!r} can only be counted with torch: pip install 'guieval[train]'")
+    text, vision = _text(values), SimpleNamespace(**values["vision_config"])
+    layer, block, inner = _text_layer(text), _vision_layer(vision), getattr(vision, "deepstack_visual_indexes", None)
+    hidden, width, joined = layer.hidden, block.hidden, block.hidden * vision.spatial_merge_size**2
+    patch = 3 * vision.temporal_patch_size * vision.patch_size**2
+    linear = hidden * (2 * layer.queries + 2 * layer.keys + 3 * layer.intermediate)
+    attention, merger = 4 * width * (width + 1), joined * (joined + 1) + (joined + 1) * vision.out_hidden_size
+    if inner is None:  # Qwen2.5-VL
+        unit = linear + 2 * hidden + layer.queries + 2 * layer.keys
+        each = attention + 3 * width * block.intermediate + 2 * block.intermediate + 3 * width
+        tower = patch * width + vision.depth * each + merger + width
+    else:  # Qwen3-VL: norms and patches with a bias, places of patches, and mergers of inner layers
+        unit = linear + 2 * hidden + 2 * text.head_dim
+        each = attention + 2 * width * block.intermediate + block.intermediate + 5 * width
+        tower = patch * width + vision.depth * each + merger + (3 + vision.num_position_embeddings) * width
+        tower += len(inner) * (merger + 2 * joined)
+    head = text.vocab_size * hidden
+    parameters = head * (1 if values["tie_word_embeddings"] else 2) + text.num_hidden_layers * unit + hidden + tower
+    ends = 4 * hidden + 2 * layer.queries + 2 * layer.keys + 3 * (hidden + layer.intermediate)  # of inputs and outputs
+    adapters = 0 if lora is None else lora.r * text.num_hidden_layers * ends
+    return ModelSize(
+        parameters=parameters,
+        trained=adapters or parameters,
+        adapters=adapters,
+        unit=unit,
+        head=head,
+        layers=text.num_hidden_layers,
+        text=layer,
+        vocabulary=text.vocab_size,
+        blocks=vision.depth,
+        vision=block,
+        vision_trained=lora is None,
+        patch=patch,
+        patches=vision.spatial_merge_size**2,
+    )
+
+
+_ADAPTED = {name: Lora().model_dump()[name] for name in ("targets", "exclude")}
+"""All linear layers of the language model."""
+
+
+def _text(values: Mapping[str, Any]) -> Any:
+    text = SimpleNamespace(**values.get("text_config", values))
+    text.head_dim = getattr(text, "head_dim", text.hidden_size // text.num_attention_heads)
+    return text
 
 
 def _text_layer(text: Any) -> Layer:

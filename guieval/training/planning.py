@@ -88,7 +88,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Plan:
-    """A training's batches, the memory of each process, and the disk of all."""
+    """A training's batches, the memory of each process, and the disk of all; ``measured`` prompts are those of its data."""
 
     config: TrainingConfig
     launch: Launch
@@ -99,6 +99,7 @@ class Plan:
     vllm: VLLM | None
     disk: Disk
     work: Work | None
+    measured: bool
 
     @property
     def peaks(self) -> dict[Phase, float]:
@@ -161,7 +162,8 @@ def make_plan(parts: TrainerParts, launch: Launch) -> Plan:
     batch = _batch(config, given, launch.processes, _epoch(parts, count))
     vllm = _vllm(given, size, rows) if method.vllm else None
     disk = _disk(given, size, method, launch, batch.total)
-    return Plan(config, launch, size, rows, memory, batch, vllm, disk, _work(parts, size, method, rows, batch, launch, sample))
+    work = _work(parts, size, method, rows, batch, launch, sample)
+    return Plan(config, launch, size, rows, memory, batch, vllm, disk, work, bool(sample))
 
 
 def total_steps(parts: TrainerParts, processes: int) -> int | None:
@@ -290,6 +292,9 @@ def _epoch(parts: TrainerParts, examples: int) -> int | None:
         episodes = None if stated is None else stated.episodes
     if isinstance(config, SemiOnlineTraining):
         return episodes
+    chosen = [source.weight * source.steps for source in config.sources if source.steps is not None]
+    if chosen and len(chosen) == len(config.sources):
+        return round(sum(chosen))
     if stated is None or stated.steps is None:
         return None
     share = 1.0 if episodes is None or stated.episodes is None else episodes / stated.episodes

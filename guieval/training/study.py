@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,19 +34,18 @@ def check_trainings(trainings: Sequence[PlannedTraining]) -> list[TrainingConfig
 
 
 class TrainingForecast(NamedTuple):
-    """The optimiser steps of a training and the GPU hours of its arithmetic; ``None`` without what tells them."""
+    """The optimiser steps of a training and the GPU hours of its arithmetic; ``None`` without what tells them.
+
+    The hours are of the ``measured`` data, or of the sizes that the settings state until it is there.
+    """
 
     steps: int | None
     gpu_hours: float | None = None
+    measured: bool = False
 
 
 def forecasts(trainings: Sequence[PlannedTraining], configs: Sequence[TrainingConfig]) -> dict[str, TrainingForecast]:
-    """What is known of each training before it begins, by its name: what tells it is its data, or its ``stated`` sizes.
-
-    Without torch and TRL only steps that are set are known.
-    """
-    if any(find_spec(name) is None for name in ("torch", "trl")):
-        return {each.name: TrainingForecast(_most(config)) for each, config in zip(trainings, configs, strict=True)}
+    """What is known of each training before it begins, by its name. Needs no torch for models whose sizes are shipped."""
     from guieval.training.building import TrainerParts
     from guieval.training.launch import Launch
     from guieval.training.planning import make_plan, total_steps
@@ -66,16 +64,19 @@ def forecasts(trainings: Sequence[PlannedTraining], configs: Sequence[TrainingCo
         for there in (config, _without_data(config, each)):
             with suppress(UsageError), _silent():
                 plan = make_plan(TrainerParts(there), launch)
-                found[each.name] = TrainingForecast(plan.batch.total, None if plan.work is None else plan.work.gpu_hours())
+                hours = None if plan.work is None else plan.work.gpu_hours()
+                found[each.name] = TrainingForecast(plan.batch.total, hours, plan.measured)
                 break
     return found
 
 
 def _without_data(config: TrainingConfig, training: PlannedTraining) -> TrainingConfig:
-    """The configuration before its data is there, with ``stated`` sizes unless the campaign varies which steps it has."""
-    other = {"sources", "sample_set", "episodes", "bench", "subset", "split"} & training.varied.keys()
+    """The configuration without its data; the recipe's ``stated`` sizes are not those of steps that the campaign sets."""
     sources = tuple(source.model_copy(update={"data": None}) for source in config.sources)
-    return config.model_copy(update={"data": None, "sources": sources, **({"stated": None} if other else {})})
+    own = {each.partition("=")[0] for each in training.overrides}
+    other = {"sources", "sample_set", "episodes", "bench", "subset", "split"} & own
+    unknown = other and not (sources and all(source.steps for source in sources))
+    return config.model_copy(update={"data": None, "sources": sources, **({"stated": None} if unknown else {})})
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from guieval.steps import Patch
 from tests.browser.conftest import Opened
 from tests.reports.opened.test_opened_run import drawn
 from tests.reports.viewer.made_run import record, report, task
-from tests.reports.viewer.test_decisions import ANSWERS
+from tests.reports.viewer.test_writing import ANSWERS
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

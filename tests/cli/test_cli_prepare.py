@@ -1,18 +1,28 @@
-"""``guieval data prepare`` and ``guieval data export`` as users meet them."""
+"""``guieval data prepare``, ``export`` and ``import`` as users meet them, killed at any moment too."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import re
+import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import guieval as package
+from guieval.exchange.exported import exported
+from guieval.exchange.formats import format_named
+from guieval.journal import LOCK
 from guieval.registry import benchmarks
 from tests.command_line import CommandLine
+from tests.exchange.predictions.files import agentcpm_row
+from tests.killed import kills, operations
+from tests.online.test_runs import settings, write_agent
 from tests.programs import signalled, started
 from tests.rows import every_row
 from tests.scripted_release import png
@@ -135,3 +145,55 @@ def test_export_writes_what_the_episodes_benchmark_reads(release: Path, tmp_path
     assert guieval("data", "export", "episodes", "--data", release, "--out", out).code == 0
     done = guieval("data", "prepare", "episodes", "--source", release, "--out", tmp_path / "out", "--set", f"file={out}")
     assert done.code == 0 and done.err.startswith("progress: preparing episodes: 100 %, 3 of 3 episodes, ")
+
+
+STOPS = int(os.environ.get("GUIEVAL_KILLS", "4"))
+"""At how many moments each command is killed, alone and one after the other; 20 in ``make kills``."""
+
+
+def preparing(folder: Path) -> tuple[list[str | Path], str]:
+    benchmarks()["episodes"].write_example(folder / "release", episodes=12)
+    return ["data", "prepare", "episodes", "--source", folder / "release", "--out"], "prepared"
+
+
+def importing_answers(folder: Path) -> tuple[list[str | Path], str]:
+    rows = [agentcpm_row({"POINT": [number, 2]}, episode_id=str(number)) for number in range(9)]
+    (folder / "all.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return ["data", "import", folder / "all.jsonl", "--out"], "imported"
+
+
+def importing_trajectories(folder: Path) -> tuple[list[str | Path], str]:
+    package.run(**settings(write_agent(folder)), out=folder / "run", progress=False)
+    format_named("atif").write(exported(folder / "run"), folder / "atif", images=True)
+    return ["data", "import", folder / "atif", "--out"], "run-again"
+
+
+def exporting(folder: Path) -> tuple[list[str | Path], str]:
+    benchmarks()["episodes"].write_example(folder / "release", episodes=12)
+    return ["data", "export", "episodes", "--data", folder / "release", "--out"], "episodes.jsonl"
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("made", [preparing, importing_answers, importing_trajectories, exporting])
+def test_the_same_command_again_makes_the_same(made: Callable[[Path], tuple[list[str | Path], str]], tmp_path: Path) -> None:
+    """Killed at one moment, and at one after the other, each time further on; what is there then is whole, and nothing else."""
+    words, name = made(tmp_path)
+    whole, killed, draw = tmp_path / "whole", tmp_path / "killed", random.Random(name)
+    for folder in (whole, killed):
+        folder.mkdir()
+    most = operations(whole, [*words, whole / name])
+    alone = draw.sample(range(most), min(most, STOPS))
+    counted = 0
+    for moments in (*([moment] for moment in alone), sorted(alone)):
+        counted += kills(moments, killed, [*words, killed / name])
+        assert contents(killed) == contents(whole), moments
+        shutil.rmtree(killed)
+        killed.mkdir()
+    assert counted > len(alone), "killed at every single moment, and again one after the other"
+    print(f"{name}: {counted} kills at {len(alone)} of {most} moments")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file with its bytes; a lock tells of the process that wrote it."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != LOCK]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}

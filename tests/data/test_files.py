@@ -1,4 +1,4 @@
-"""Files that are none, names that lead elsewhere, and files that unpack or expand to gigabytes."""
+"""Files that are none, names that lead elsewhere, files that expand to gigabytes, and patterns that would take for ever."""
 
 from __future__ import annotations
 
@@ -6,28 +6,47 @@ import ast
 import base64
 import gzip
 import io
+import json
 import os
+import re
 import resource
+import shutil
 import subprocess
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from guieval.actions import Stop
 from guieval.data.files import open_descriptor, open_file, open_gzip, read_bytes, read_text
+from guieval.data.hub import unpack
 from guieval.data.names import path_inside
+from guieval.data.patterns import matches_whole, pattern_problem
+from guieval.data.preflight import _looks_whole
+from guieval.data.screenshots import read_screenshot
 from guieval.data.text_files import lines, read_whole, rest, sized_lines
 from guieval.data.yaml_text import MOST_CHARACTERS, AliasError, read_yaml
-from guieval.errors import DataError, UsageError
-from guieval.journal import STEPS, RunFolder
+from guieval.errors import DataError, GuievalError, UsageError
+from guieval.exchange.atif_reading import make_run
+from guieval.exchange.exported import exported
+from guieval.exchange.formats import format_named
+from guieval.journal import MANIFEST, STEPS, Records, RunFolder
 from guieval.journal.directory import Journal
 from guieval.journal.lines import read_line, read_name
 from guieval.journal.run_files import Manifest, read_file
+from guieval.online.record import record
+from guieval.online.trajectory import TRAJECTORIES
+from guieval.running.resume.changes import changed_screenshots
+from guieval.steps import StepRecord
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
+from tests.data.test_screenshots import drawn
+from tests.reports.trajectories.made_online import online_run
 from tests.rows import every_row
+from tests.scripted import make_episode
 
 OPENERS: list[Callable[[Path], object]] = [open_descriptor, open_file, open_gzip, read_bytes, read_text]
 
@@ -214,3 +233,142 @@ def test_a_file_name_cannot_plan_a_hundred_billion_shards(tmp_path: Path, guieva
     (source / "splits.json").write_text('{"test": [1], "validation": []}')
     message = guieval.sentence("data", "prepare", "androidcontrol", "--source", source, "--out", tmp_path / "out")
     assert "99,999,999,999 shards; expected 10,000 at most" in message
+
+
+SIZE = (40, 60)
+NAMES = (
+    *("../secret.png", "a/../../secret.png", "ABSOLUTE", "..\\secret.png", "C:\\secret.png", "C:secret.png"),
+    *("\\\\host\\secret.png", "link/secret.png", "a\0b.png", "a\x1b[2Jb.png", "\ud800.png", "", ".", "x...", "CON"),
+    *("x" * 300 + ".png", "海" * 120 + ".png", "a/" * 700 + "x.png"),
+)
+
+
+def found(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return online_run(tmp_path_factory.mktemp("online"))
+
+
+def named(played: Path, folder: Path, name: str) -> Path:
+    """A copy of an online run whose first steps saw the screenshot ``name``."""
+    run = Path(shutil.copytree(played, folder / "run"))
+    lines = [json.loads(line) for line in (run / TRAJECTORIES).read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        line.pop("crc32", None)
+        if line["index"] == 0:
+            line["screenshot"] = name
+    (run / TRAJECTORIES).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return run
+
+
+def to_read(played: Path, folder: Path, name: str) -> None:
+    assert path_inside(folder / "in", name).is_relative_to(folder / "in")
+
+
+def to_show(played: Path, folder: Path, name: str) -> None:
+    assert name.startswith("link/") or not _looks_whole(folder / "in", name, SIZE)  # reading follows links
+    read_screenshot(folder / "in", name, SIZE)
+
+
+def to_compare(played: Path, folder: Path, name: str) -> None:
+    task = make_episode("a", [Stop()]).steps[0].model_copy(update={"screenshot": name})
+    seen = StepRecord.model_construct(task=task, samples=(), screen=(1, "0" * 16))
+    assert changed_screenshots(folder / "in", [seen]) == []
+
+
+def to_unpack(played: Path, folder: Path, name: str) -> None:
+    with zipfile.ZipFile(folder / "in" / "a.zip", "w") as archive:
+        archive.writestr(name.encode("utf-8", "replace").decode() or "x", b"unpacked")
+    unpack(folder / "in" / "a.zip")
+
+
+def to_record(played: Path, folder: Path, name: str) -> None:
+    run = named(played, folder / "in", name)
+    record({run: list(Records(run))}, folder / "in" / "recorded")
+
+
+def to_export(played: Path, folder: Path, name: str) -> None:
+    format_named("atif").write(exported(named(played, folder / "in", name)), folder / "in" / "atif", images=True)
+
+
+def to_import(played: Path, folder: Path, name: str) -> None:
+    for path in format_named("atif").write(exported(played), folder / "in" / "atif", images=True):
+        if path.suffix == ".json":
+            values = json.loads(path.read_text(encoding="utf-8"))
+            values["steps"][1]["extra"]["screenshot"] = name
+            path.write_text(json.dumps(values), encoding="utf-8")
+    make_run(folder / "in" / "atif", folder / "in" / "back")
+
+
+def to_name_files(played: Path, folder: Path, name: str) -> None:
+    run = Path(shutil.copytree(played, folder / "in" / "run"))
+    manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
+    manifest["created"] = manifest["model"]["name"] = manifest["benchmark"]["name"] = name
+    (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    for kind in ("inspect", "every-eval-ever", "atif"):
+        format_named(kind).write(exported(run), folder / "in" / kind)
+
+
+DOORS = (to_read, to_show, to_compare, to_unpack, to_record, to_export, to_import, to_name_files)
+
+
+@every_row("door", DOORS, ids=[door.__name__ for door in DOORS])
+def test_a_hostile_name_reaches_nothing_outside_of_its_folder(
+    door: Callable[[Path, Path, str], None], played: Path, tmp_path: Path
+) -> None:
+    for number, name in enumerate(NAMES):
+        what, folder = f"{name!r:.40}", tmp_path / str(number)
+        (folder / "in").mkdir(parents=True)
+        (folder / "secret.png").write_bytes(drawn())
+        (folder / "in" / "link").symlink_to(folder)
+        before = found(folder)
+        try:
+            door(played, folder, name if name != "ABSOLUTE" else str(folder / "secret.png"))
+        except (GuievalError, ValueError) as error:
+            assert len(str(error)) < 2000, what
+        after = found(folder)
+        assert {path: data for path, data in after.items() if not path.startswith(str(folder / "in"))} == before, what
+        copied = [path for path, data in after.items() if data == before[str(folder / "secret.png")] and path not in before]
+        assert not copied, what
+
+
+@every_row("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}", "(a*)*b", r"(\w+\s?)*!"])
+def test_no_pattern_can_hold_a_run_up(pattern: str) -> None:
+    """Python's ``re`` takes longer than the universe for these; a test that hangs here has failed."""
+    assert pattern_problem(pattern) is None
+    assert matches_whole(pattern, "a" * 20_000 + "!") in (True, False)
+    assert not matches_whole(pattern, "a" * 20_000 + "?")
+
+
+@every_row("pattern", ["(?=x)y", r"(a)\1", "(?<!x)y", "[", "a{1000}{1000}", "a{99999999999999}", "\ud800"])
+def test_what_cannot_be_matched_in_linear_time_is_refused(pattern: str) -> None:
+    problem = pattern_problem(pattern)
+    assert problem is not None and "is not a regular expression of RE2" in problem and len(problem) < 250
+    assert not matches_whole(pattern, pattern)
+
+
+def test_half_a_surrogate_pair_is_a_character_like_others() -> None:
+    assert matches_whole("a.", "a\ud800") and not matches_whole("ab", "a\ud800")
+
+
+@every_row("pattern", ["tea( shop)?", ".*周杰伦.*", "(?i)Über.*", r"\d{3}-\d+", "", "a|b", "[^x]*"])
+@every_row("text", ["tea", "tea shop", "放周杰伦的歌", "übermorgen", "555-1", "", "a", "b\n", "x"])
+def test_ordinary_patterns_mean_what_python_means(pattern: str, text: str) -> None:
+    assert matches_whole(pattern, text) is (re.fullmatch(pattern, text) is not None)
+
+
+def test_every_published_pattern_is_read(shared_data: Path) -> None:
+    """OneKey's annotations are the public ones that hold patterns."""
+    from guieval.registry import load_benchmark
+
+    patterns = {
+        pattern
+        for episode in load_benchmark("onekey", shared_data / "zte_onekey")
+        for task in episode.steps
+        for pattern in json.loads(json.dumps(task.extras.get("text_patterns", [])))
+    }
+    assert patterns
+    assert [pattern for pattern in patterns if pattern_problem(pattern)] == []

@@ -38,7 +38,7 @@ These guarantees hold throughout:
   `tests/cluster/test_ray.py::test_a_killed_node_loses_and_doubles_nothing`,
   `tests/cluster/test_ray.py::test_a_run_whose_driver_was_killed_goes_on`).
 - `guieval data prepare`, `import` and `export` that were killed make, with the same command again, what undisturbed ones make
-  (`tests/cli/test_killed_commands.py::test_the_same_command_again_makes_the_same`). A training that was killed goes on,
+  (`tests/cli/test_cli_prepare.py::test_the_same_command_again_makes_the_same`). A training that was killed goes on,
   with `--resume`, from its last complete checkpoint and comes to the same weights, log and evaluations, on a CPU bit for
   bit (`tests/training/test_kills.py::test_kills_at_any_moment_lose_and_double_nothing`).
 

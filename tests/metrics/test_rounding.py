@@ -1,4 +1,4 @@
-"""Shares in per cent: only none is 0, and only all is 100."""
+"""Rounded metrics, and which points are on a front."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.metrics import Measured
+from guieval.metrics.front import Spent, fronts
 from guieval.metrics.measured import THOUSANDTHS
 from guieval.metrics.rounding import alike, percentage
 from guieval.reports.tables.table import Number
@@ -59,3 +60,12 @@ def test_only_shares_are_shown_in_per_cent() -> None:
 )
 def test_a_column_keeps_its_trailing_zeros(values: list[float], shown: list[str]) -> None:
     assert alike(values) == shown
+
+
+@given(st.lists(st.tuples(st.integers(0, 5).map(float), st.integers(0, 5)), max_size=8))
+def test_a_point_is_on_the_front_unless_another_is_as_good_in_both_and_better_in_one(points: list[tuple[float, int]]) -> None:
+    def beaten(x: float, y: float) -> bool:
+        return any(other[0] <= x and other[1] >= y and other != (x, y) for other in points)
+
+    best = [run for of_mode in fronts([Spent("", x, Measured(y / 5)) for x, y in points]) for run in of_mode]
+    assert sorted((run.spent, round(5 * run.value)) for run in best) == sorted(each for each in points if not beaten(*each))

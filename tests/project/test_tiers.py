@@ -16,8 +16,8 @@ def test_the_longest_path_and_then_the_larger_mark_decide() -> None:
     place = PurePosixPath("faults/test_disks.py")
     assert tiers.tier_of(place) == tiers.tier_of(PurePosixPath("faults")) == "ci"
     assert tiers.tier_of(place, frozenset({"full"})) == "full"
-    assert tiers.tier_of(PurePosixPath("studies/test_power.py")) == "core"
-    assert tiers.tier_of(PurePosixPath("studies/test_power.py"), frozenset({"ci", "other"})) == "ci"
+    assert tiers.tier_of(PurePosixPath("studies/test_correlation.py")) == "core"
+    assert tiers.tier_of(PurePosixPath("studies/test_correlation.py"), frozenset({"ci", "other"})) == "ci"
     assert tiers.tier_of(PurePosixPath("online/test_runs.py")) == "core"  # a file of the folder is named, not the folder
 
 

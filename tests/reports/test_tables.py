@@ -1,4 +1,4 @@
-"""The table renderer: at any width, no line is wider, no word is split, and nothing is lost without a note."""
+"""The table renderer at any width, and the tables at a run's end as people read them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ import csv
 import io
 import json
 import re
+from collections.abc import Mapping, Sequence
 
+import pytest
 from rich.cells import cell_len
 
-from guieval.metrics import Measured
+from guieval.actions import Action, ActionSpace, Click, Open, Point
+from guieval.history.modes import get_mode
+from guieval.metrics import Measured, RunSummary
 from guieval.metrics.intervals import Interval
+from guieval.reports.console import Run, action_table, group_table, report_tables, run_table, warning_lines
 from guieval.reports.tables.table import Column, Number, Table, bare, columns, share
 from guieval.reports.tables.terminal import fold, rendered
 from guieval.reports.tables.writers import comma_separated, json_text, markdown
+from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, Verdict
+from tests.made_runs import step
+from tests.metrics.made_columns import summarise
 from tests.rows import every_row
 
 SHORT = ("[bold]markup[/bold] 👍🏽 e\u0301 \u202eright to left", "half \ud83d surrogate\nnew\tline", "")
@@ -114,3 +122,159 @@ def test_a_board_too_wide_for_the_terminal_keeps_what_was_measured_of_a_model_to
     assert [line.split() for line in first[1:3]] == [["one", "two"], ["offline", "sop"]]
     assert [line.split("  ")[0] for line in first[4::2]] == ["exact match (%)", "type match (%)", "success rate (%)"]
     assert "[51.2, 92.2]" in first[5] and "82.86" in first[4]  # an interval is below its number
+
+
+CLICK = Click(point=Point(500.0, 500.0))
+SPACE = ActionSpace()
+
+
+def record(name: str, index: int, length: int, verdict: Verdict, groups: Mapping[str, str], reference: Action) -> StepRecord:
+    right = verdict == "right"
+    task = step(reference, episode=name, index=index, length=length, groups=dict(groups))
+    answered = verdict in ("right", "wrong")
+    distance = 12.0 if answered else None
+    outcome = StepOutcome(verdict=verdict, type_match=answered, exact_match=right, distance=distance)
+    return StepRecord(task=task, samples=(Sample(action=reference if answered else None, outcome=outcome),))
+
+
+def summary(episodes: Sequence[Sequence[Verdict | None]], mode: str = "offline", first: Action = CLICK) -> RunSummary:
+    """A run over these episodes; ``None`` is a step without a record, ``first`` the reference of every first step."""
+    records = [
+        record(str(number), index, len(verdicts), verdict, {}, CLICK if index else first)
+        for number, verdicts in enumerate(episodes)
+        for index, verdict in enumerate(verdicts)
+        if verdict is not None
+    ]
+    plan = {EpisodeKey("made-up", "", str(number)): range(len(verdicts)) for number, verdicts in enumerate(episodes)}
+    return summarise(records, plan, get_mode(mode), SPACE, SPACE)
+
+
+def grounding() -> RunSummary:
+    cells: list[tuple[str, str, list[Verdict]]] = [
+        ("mobile", "text", ["right", "right", "right", "wrong"]),
+        ("mobile", "icon", ["right", "wrong"]),
+        ("web", "text", ["wrong"]),
+        ("web", "icon", ["right"]),
+    ]
+    records = [
+        record(f"{platform} {element} {number}", 0, 1, verdict, {"platform": platform, "element": element}, CLICK)
+        for platform, element, verdicts in cells
+        for number, verdict in enumerate(verdicts)
+    ]
+    return summarise(records, {one.task.episode_key: range(1) for one in records}, get_mode("offline"), SPACE, SPACE)
+
+
+def text(table: Table | None, width: int = 100) -> str:
+    """The lines that are printed."""
+    assert table is not None
+    return "\n".join(line.plain for line in rendered(table, width))
+
+
+def row(table: str, name: str) -> str:
+    """The first row of that name, its blanks squeezed."""
+    return next(" ".join(line.split()) for line in table.splitlines() if line.strip().startswith(name))
+
+
+def test_the_run_table_reads_as_expected() -> None:
+    offline = summary([["right", "right", "wrong", "right"], ["unparseable", "right"]], first=Open(app="Maps"))
+    sop = summary([["right", "right", "wrong", None], ["right", "right"]], "sop")
+    expected = """\
+Metrics (with 95 % intervals)
+                                                       made-up                       made-up
+                                                         tiny7                         tiny7
+                                                       offline                           sop
+────────────────────────────────────────────────────────────────────────────────────────────
+exact match                                        66.67% of 6                   80.00% of 5
+type match                                         83.33% of 6                  100.00% of 5
+success rate                                        0.00% of 2                   50.00% of 2
+progress                                           25.00% of 2                   75.00% of 2
+step-weighted progress                             33.33% of 6                   66.67% of 6
+PG                                                           -                   75.00% of 2
+TSR                                                          -                   50.00% of 2
+score                                                        -                   62.50% of 2
+
+exact match without OPEN                           75.00% of 4                   80.00% of 5
+type match without OPEN                           100.00% of 4                  100.00% of 5
+coverage                                           83.33% of 6                  100.00% of 5
+covered exact match                                80.00% of 5                   80.00% of 5
+covered type match                                100.00% of 5                  100.00% of 5
+covered exact match without OPEN                   75.00% of 4                   80.00% of 5
+
+right                                                        4                             4
+wrong                                                        1                             1
+unparseable                                                  1                             0
+unsupported                                                  0                             0
+infrastructure failure                                       0                             0
+not reached                                                  0                             1
+not run                                                      0                             0
+planned steps                                                6                             6
+
+median click distance             12.0 ‰ of the screen (n = 4)  12.0 ‰ of the screen (n = 5)
+"""
+    table = text(run_table([Run("made-up\ntiny7\noffline", offline), Run("made-up\ntiny7\nsop", sop)]))
+    assert table == expected
+
+
+@pytest.mark.parametrize("width", [70, 100, 160])
+def test_wide_tables_are_cut_by_runs_and_never_wrapped(width: int) -> None:
+    found = summary([["right"] * 7, ["wrong"] * 3], first=Open(app="Maps"))
+    runs = [Run(f"androidcontrol\nsome-model-{number}b", found) for number in range(9)]
+    for table in (run_table(runs), action_table(runs)):
+        lines = [line for line in text(table, width).splitlines() if line]
+        assert max(map(len, lines)) <= width
+        names = [word for line in lines for word in line.split() if word.startswith("some-model")]
+        assert names == [f"some-model-{number}b" for number in range(9)]
+        unlimited = [line for line in text(table, 1000).splitlines() if line]
+        tables = sum(set(line.split()) == {"androidcontrol"} for line in lines)
+        assert tables > 1
+        assert len(lines) == 1 + tables * (len(unlimited) - 1)
+
+
+def test_the_action_table_has_a_row_for_each_reference_type() -> None:
+    table = text(action_table([Run("one", summary([["wrong", "right", None]], first=Open(app="Maps")))]))
+    assert row(table, "CLICK") == "CLICK 100.0 / 100.0 of 1"
+    assert row(table, "OPEN") == "OPEN 0.0 / 100.0 of 1"
+    assert row(table, "all steps") == "all steps 33.3 / 66.7 of 3 (1 missing)"
+    assert row(table, "of them missing") == "of them missing 1"
+
+
+def test_the_group_table_shows_keys_cells_mean_and_micro() -> None:
+    runs = [Run("one", grounding()), Run("no groups", summary([["right"]]))]
+    table = group_table(runs)
+    assert table is not None
+    shown = text(table)
+    for line in (
+        *("icon 66.7 / 100.0 of 3 -", "text 60.0 / 100.0 of 5 -", "mobile 66.7 / 100.0 of 6 -", "web 50.0 / 100.0 of 2 -"),
+        *("icon / mobile 50.0 / 100.0 of 2 -", "icon / web 100.0 / 100.0 of 1 -"),
+        *("text / mobile 75.0 / 100.0 of 4 -", "text / web 0.0 / 100.0 of 1 -"),
+        "all steps 62.5 / 100.0 of 8 100.0 / 100.0 of 1",
+    ):
+        assert line in [" ".join(each.split()) for each in shown.splitlines()]
+    assert [each.keys for each in grounding().groups] == [("element",), ("platform",), ("element", "platform")]
+    means = [f"mean {mean} / 100.0 of {cells} cells -" for mean, cells in (("63.3", 2), ("58.3", 2), ("56.2", 4))]
+    assert all(mean in " ".join(shown.split()) for mean in means)
+    assert group_table([Run("no groups", summary([["right"]]))]) is None
+
+
+def test_incomplete_runs_low_coverage_and_foreign_records_are_reported_and_whole_runs_get_no_warning() -> None:
+    assert warning_lines([Run("one", summary([["right", "wrong"]])), Run("two", summary([["wrong", None]], "sop"))]) == []
+    (line,) = warning_lines([Run("bench\nmodel", summary([["right", "infrastructure_failure", "wrong", None]]))])
+    assert line == (
+        "bench model: incomplete: 2 of 4 steps, in 1 of 1 episodes, are missing (1 failed, 1 unrecorded). "
+        "They count as wrong: exact match is at least 25.00% and at most 75.00%; over the 2 answered steps it is 50.00%."
+    )
+    (line,) = warning_lines([Run("one", summary([["right", "unparseable"]]))])
+    assert "coverage is 50.00%, below 95% (1 unparseable): the covered metrics should not be reported" in line
+    foreign = summarise([record("a", 0, 1, "right", {}, CLICK)], {}, get_mode("offline"), SPACE, SPACE)
+    (line,) = warning_lines([Run("one", foreign)])
+    assert "not counted: 1 recorded step outside the plan" in line
+
+
+def test_grounding_has_no_progress_no_action_types_and_nothing_without_open() -> None:
+    runs = [Run("screenspot", grounding())]
+    assert [table.name for table in report_tables(runs)] == ["groups", "metrics", "own"]
+    table = text(run_table(runs))
+    assert "progress" not in table and "success" not in table and "OPEN" not in table and row(table, "exact match")
+    whole = text(run_table([*runs, Run("demo", summary([["right", "wrong"]], first=Open(app="Maps")))]))
+    assert "step-weighted progress" in whole and "exact match without OPEN" in whole
+    assert "OPEN" not in text(run_table([Run("no app is opened", summary([["right", "wrong"]]))]))

@@ -187,6 +187,7 @@ def test_a_shipped_campaign_names_what_there_is_and_its_dry_run_needs_no_engine_
     done = guieval("campaign", name, "--dry-run", "--pace", "10")
     assert done.code == 0, done
     assert "nothing was sent" in done.out and not list(tmp_path.iterdir())
+    assert "GPU hours unknown" not in done.out and "; unknown of" not in done.out  # nor without torch
     found = estimates(without_servers([(run.config, run.directory) for run in runs]), pace=10, disagreement=0.2, icc=0.1)
     for run, estimate in zip(runs, found, strict=True):
         if run.config.data.sample_set is not None and estimate.missing_data:

@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 import torch
+from trl import GRPOConfig, SFTConfig
 
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.training import planning
+from guieval.training.arguments import DEFAULTS
 from guieval.training.building import TrainerParts
 from guieval.training.config import TrainingConfig, read_config
 from guieval.training.launch import Launch, launched_sharding, read_launch
 from guieval.training.memory import GIB, PHASES, Layer, Method, ModelSize, Rows, items, peak
-from guieval.training.model_size import model_size, shipped_configurations
+from guieval.training.model_size import model_size, shipped_configurations, summed_size
 from guieval.training.planning import make_plan
 from guieval.training.session import train
 from guieval.training.weights import checkpoint_of
@@ -57,6 +59,12 @@ def test_published_models_and_recipes_can_be_planned_offline() -> None:
         assert checkpoint is None or file.stem.startswith("tiny") or checkpoint.path in known
     found = {name: size_of(shipped("ui-s1", f"model_path={name}")).parameters for name in PUBLISHED}
     assert found == PUBLISHED
+    for name in known:  # the sums of a machine without torch
+        for given in ([], ["lora.r=64"]):
+            config = shipped("ui-s1", f"model_path={name}", *given)
+            assert summed_size(config, name) == size_of(config)
+    kinds = [GRPOConfig, SFTConfig]
+    assert not {name for name, value in DEFAULTS.items() for kind in kinds if getattr(kind, name, value) != value}
 
 
 @pytest.mark.parametrize("given", [{}, {"freeze": r".*\.visual\..*"}, {"lora": {"r": 4}}], ids=["all", "freeze", "lora"])
@@ -238,8 +246,8 @@ def test_the_recipe_is_planned_without_its_data_in_hours() -> None:
 
 def test_what_a_plan_needs_is_said_plainly(configured: Configured, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the length of a prompt is not known: give --data"):
-        make_plan(TrainerParts(shipped("hypertrack-rl")), Launch(8, "zero3"))
-    plan = make_plan(TrainerParts(shipped("hypertrack-rl", "max_prompt_length=1000")), Launch(8, "zero3"))
+        make_plan(TrainerParts(shipped("hypertrack-rl", "stated=null")), Launch(8, "zero3"))
+    plan = make_plan(TrainerParts(shipped("hypertrack-rl", "stated=null", "max_prompt_length=1000")), Launch(8, "zero3"))
     assert plan.rows == Rows(rows=1, tokens=1512, image=1000, completion=512)
     assert (plan.batch.epoch, plan.batch.steps) == (None, None)
     config = shipped("ui-s1", f"model_path=nobody/{tmp_path.name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from pathlib import Path
@@ -26,8 +27,10 @@ from guieval.training.checkpoints import mark
 from guieval.training.config import TrainingConfig, read_config
 from guieval.training.evaluation import metrics_of
 from guieval.training.session import train
+from guieval.training.trainers.correction import importance_ratio
 from guieval.training.trainers.groups import Batch
 from guieval.training.trainers.rows import CompletedPrompt
+from tests.rows import every_row
 from tests.scripted import opened_run
 
 from .conftest import EPISODES, Configured, evaluations, in_training, launched, log
@@ -124,6 +127,32 @@ def test_micro_batches_and_fillers_change_no_gradient(loss: str, configured: Con
         got = gradients(trainer, Batch([filled], batch.trained, batch.tokens))
         assert torch.allclose(got, expected, atol=1e-6)
     assert not gradients(trainer, Batch([fillers], 0, 0)).any()
+
+
+@every_row(
+    ("given", "expected"),
+    [
+        ({}, (10 * 2 + 1.6 * 0.5 - 1.2 - 0.9) / 4),
+        ({"delta": 3.0}, (6 * 2 + 1.6 * 0.5 - 1.2 - 0.9) / 4),
+        ({"delta": 3.0, "vllm_importance_sampling_correction": False}, (6 + 1.6 - 1.2 - 0.9) / 4),
+        ({"vllm_importance_sampling_mode": "token_mask"}, (1.6 * 0.5 - 1.2 - 0.9) / 4),
+    ],
+)
+def test_dual_clip_and_truncated_importance_sampling_by_hand(
+    given: dict[str, Any], expected: float, configured: Configured
+) -> None:
+    """Ratios 5 and 0.5 at an advantage of -2, 5 and 0.9 at 1, clipped to [0.8, 1.2]; the sampler's 4, 0.5, 1 and unknown."""
+    trainer = in_training(configured("grpo", dynamic_sampling=None, trainer={"loss_type": "bnpo", **given}))
+    trainer.use_vllm = True
+    old, mask = torch.full((2, 2), -3.0), torch.ones(2, 2)
+    sampled = old - torch.tensor([[4.0, 0.5], [1.0, math.nan]]).log()
+    most, mode = trainer.vllm_importance_sampling_clip_max, trainer.vllm_importance_sampling_mode
+    new = old + torch.tensor([[5.0, 0.5], [5.0, 0.9]]).log()
+    trainer._get_per_token_logps_and_entropies = lambda *arguments, **named: (new, torch.zeros(2, 2), None)
+    ids = {f"{part}_{what}": mask.long() for part in ("prompt", "completion") for what in ("ids", "mask")}
+    ratio = {"importance_sampling_ratio": importance_ratio(old, sampled, mask, mode=mode, most=most)}
+    inputs = {**ids, "advantages": torch.tensor([-2.0, 1.0]), "old_per_token_logps": old, **ratio}
+    assert trainer._compute_loss(trainer.model, inputs).item() == pytest.approx(expected)
 
 
 def test_only_what_is_missing_is_drawn_again_and_long_prompts_teach_nothing(configured: Configured) -> None:

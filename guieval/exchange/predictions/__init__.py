@@ -134,14 +134,17 @@ class Predictions:
         """The answers whose rows state another label than the benchmark, whose own label decides."""
         return tuple(row for row in self.rows if row.differs)
 
+    def differences(self, most: int) -> str:
+        """The first ``most`` steps of :attr:`differing`, each with what its row states, and how many more there are."""
+        steps = [f"{row.episode_id} ({row.differs})" for row in self.differing]
+        return ", ".join(steps[:most]) + (f" and {len(steps) - most:,} more" if len(steps) > most else "")
+
     def refuse_other_labels(self, file: Path) -> None:
         """Raise :class:`UsageError` naming the steps whose rows state another target than the benchmark's label."""
         if self.differing:
-            steps = [f"{row.episode_id} ({row.differs})" for row in self.differing]
-            more = f" and {len(steps) - NAMED:,} more" if len(steps) > NAMED else ""
             raise UsageError(
-                f"{str(file)!r} answers another edition than the data's: {len(steps):,} of {len(self.rows):,} rows state "
-                f"another target than the benchmark: {', '.join(steps[:NAMED])}{more}; --anyway takes the benchmark's labels"
+                f"{str(file)!r} answers another edition than the data's: {len(self.differing):,} of {len(self.rows):,} rows "
+                f"state another target than the benchmark: {self.differences(NAMED)}; --anyway takes the benchmark's labels"
             )
 
     @property

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from guieval.actions import Action, Click, LongPress, Point
+from guieval.actions import Action, Click, Frozen, LongPress, Point
 from guieval.data.files import read_text
 from guieval.errors import DataError, UsageError
 from guieval.playground.mock_server.app import Answers, PolicyResponse, Tag
@@ -32,7 +32,7 @@ THOUGHT = "This is what I decide to do here."
 EVERY_OTHER = "*"
 
 
-class DrawnSeconds(BaseModel):
+class DrawnSeconds(Frozen):
     """One outcome: its relative probability and its action.
 
     ``action`` is a unified action, or the step's reference (if the model's format cannot express it, an alternative, else a
@@ -40,18 +40,14 @@ class DrawnSeconds(BaseModel):
     point of a click or long press, in thousandths of the screen on each axis.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     weight: float = Field(gt=0, allow_inf_nan=False)
     action: Annotated[Action | Literal["reference", "wrong"] | None, Field(union_mode="left_to_right")]
     spread: float = Field(0.0, ge=0, allow_inf_nan=False)
     thought: str = THOUGHT
 
 
-class Distribution(BaseModel):
+class Distribution(Frozen):
     """The outcomes of one step."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     draws: tuple[DrawnSeconds, ...] = Field(min_length=1)

@@ -12,19 +12,16 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from guieval.actions import Frozen
 from guieval.data.names import natural_order
 from guieval.data.shipped import config_folder
 from guieval.data.user_files import read_record
 from guieval.errors import UsageError, nearest
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Named(_Value):
+class _Named(Frozen):
     name: str = Field(min_length=1, description="what options call the column")
     title: str = Field(min_length=1, description="its head, short")
     meaning: str = Field(min_length=1, description="what it is, with its unit")
@@ -57,7 +54,7 @@ class Derived(_Named):
     mean_of: tuple[str, ...] = Field(min_length=1, description="names of columns of the table")
 
 
-class PublishedModel(_Value):
+class PublishedModel(Frozen):
     """One model's metrics, in the columns' order."""
 
     model: str = Field(min_length=1, description="as the paper calls it; of a table of other things, what the row is of")
@@ -78,7 +75,7 @@ class PublishedModel(_Value):
         return f"{self.model} ({self.variant})" if self.variant else self.model
 
 
-class Statistic(_Value):
+class Statistic(Frozen):
     """A statistic that the paper prints for its columns."""
 
     name: Literal["r2", "spearman"]
@@ -86,7 +83,7 @@ class Statistic(_Value):
     values: tuple[float | None, ...]
 
 
-class ResultTable(_Value):
+class ResultTable(Frozen):
     """One table of one paper."""
 
     name: str

@@ -32,7 +32,7 @@ class _Diverged(Exception):
     """The environment does not show what it showed before the same actions."""
 
 
-class Actor(Asking):
+class Actor(Asking[OnlineTask, TaskRecord]):
     """Does the tasks of an environment with a model.
 
     ``asker`` asks for single steps, and ``seen`` is called with the record of each. ``devices`` is the most devices that

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.steps import EpisodeKey, Record
 
+_Loaded = TypeVar("_Loaded")
+_Kept = TypeVar("_Kept", bound=Record)
 
-class Asking:
+
+class Asking(Generic[_Loaded, _Kept]):
     """Answers the steps or the tasks of a run. ``load`` loads an episode or a task, which the other methods take."""
 
-    def load(self, ref: EpisodeRef) -> Any:
+    def load(self, ref: EpisodeRef) -> _Loaded:
         """What a reference names. Raises :class:`guieval.errors.DataError`."""
         raise NotImplementedError
 
-    async def answer(self, loaded: Any, index: int, earlier: Mapping[int, Any]) -> Record:
+    async def answer(self, loaded: _Loaded, index: int, earlier: Mapping[int, Any]) -> _Kept:
         """The record of one unit; ``earlier`` are samples that an earlier session has answered, by number."""
         raise NotImplementedError
 
-    def resume(self, loaded: Any, kept: Iterable[Record]) -> None:
+    def resume(self, loaded: _Loaded, kept: Iterable[_Kept]) -> None:
         """Take in the records that earlier sessions kept of it."""
 
-    def goes_on(self, loaded: Any, record: Record) -> bool:
+    def goes_on(self, loaded: _Loaded, record: _Kept) -> bool:
         """Take in a record; whether the next unit of the same episode may run."""
         return True
 

@@ -21,7 +21,7 @@ def continues(mode: Mode, record: StepRecord) -> bool:
     return not mode.sequential or (record.finished and on)
 
 
-class EpisodeAsking(Asking):
+class EpisodeAsking(Asking[Episode, StepRecord]):
     """Asks for the steps of a run's episodes; ``seen`` is called with every record.
 
     The past of an episode is shown as the run's mode shows it; in sequential modes what was answered is kept.
@@ -46,7 +46,7 @@ class EpisodeAsking(Asking):
             )
         return episode
 
-    def resume(self, loaded: Episode, kept: Iterable[StepRecord]) -> None:  # type: ignore[override]  # a journal has one kind
+    def resume(self, loaded: Episode, kept: Iterable[StepRecord]) -> None:
         if self._run.mode.sequential:
             for record in kept:
                 self._remember(loaded, record)
@@ -62,7 +62,7 @@ class EpisodeAsking(Asking):
             earlier=earlier,
         )
 
-    def goes_on(self, loaded: Episode, record: StepRecord) -> bool:  # type: ignore[override]  # a journal has one kind
+    def goes_on(self, loaded: Episode, record: StepRecord) -> bool:
         """Take in a record; whether the episode's next step may run.
 
         In a sequential mode a step that was never answered suspends its episode: going on with a made-up past would give

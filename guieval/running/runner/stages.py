@@ -15,8 +15,9 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from guieval.actions import Frozen
 from guieval.data.files import open_descriptor, open_file
 from guieval.errors import JournalError
 from guieval.models import ABCModel, Engine, Request, Response
@@ -27,20 +28,16 @@ from guieval.steps import Usage
 STAGES = "stages.jsonl"
 
 
-class _Kept(BaseModel):
+class _Kept(Frozen):
     """A line of the file with a response. ``billed``: its tokens are in the journal already."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     request: str
     stage: StageResponse
     billed: bool = False
 
 
-class _Done(BaseModel):
+class _Done(Frozen):
     """A line that says that the step of a response is on record."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     request: str
 
@@ -89,7 +86,8 @@ class Stages:
                 else:
                     started, billed = time.monotonic(), False
                     last = await following.adapter.generate(asked, self._engines[following.adapter][0])
-                    stage = _stage(following, last, round(time.monotonic() - started, 4))
+                    seconds = time.monotonic() - started if last.seconds is None else last.seconds
+                    stage = _stage(following, last, round(seconds, 4))
                 removed |= last.key_removed
                 stages.append(stage)
                 following = self._model.following(request.task, stages)
@@ -106,7 +104,7 @@ class Stages:
         for kept in waiting:
             self._write(_Done(request=kept.request))
         last = replace(last, calls=(), reasoning=None, logprob=None, model=stages[0].served, key_removed=removed)
-        return replace(last, text=written(stages))
+        return replace(last, text=written(stages), seconds=sum(stage.seconds or 0.0 for stage in stages))
 
     async def _request(self, request: Request, following: NextStage, *, first: bool) -> Request:
         if first:

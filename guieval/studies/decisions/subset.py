@@ -5,17 +5,15 @@ from __future__ import annotations
 from functools import cache
 
 import yaml
-from pydantic import BaseModel, ConfigDict
 
+from guieval.actions import Frozen
 from guieval.data.files import read_text
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, nearest
 
 
-class Subset(BaseModel):
+class Subset(Frozen):
     """A study's composition: ``episodes`` drawn from each data set, and the number of their ``steps``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     source: str

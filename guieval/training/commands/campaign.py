@@ -13,6 +13,9 @@ from guieval.running.estimate import Estimate
 from guieval.training.trainings import PlannedTraining, costs, hours
 from guieval.training.work import REACHED
 
+STATED = "stated sizes"
+"""The source of hours that are computed without the data."""
+
 
 def show_plan(trainings: Sequence[PlannedTraining], runs: Sequence[PlannedRun], found: Mapping[Path, Estimate]) -> None:
     """Print the trainings with what is left of each, and the evaluations that follow each of them."""
@@ -26,10 +29,14 @@ def show_plan(trainings: Sequence[PlannedTraining], runs: Sequence[PlannedRun], 
     for each, cost in zip(trainings, left, strict=True):
         first = [each.starts_from.name if each.starts_from is not None else None] * started
         amount = None if cost.left is None else hours(cost.left) if cost.left else "0"
-        rows.append((each.name, each.recipe.stem, *first, each.state, steps.get(each.name), amount, cost.source))
+        source = cost.source if cost.source != "computed" or known_before[each.name].measured else STATED
+        rows.append((each.name, each.recipe.stem, *first, each.state, steps.get(each.name), amount, source))
     words = [Column(name, right=False) for name in ("training", "recipe", *["starts from"] * started, "state")]
     heads = (*words, Column("optimiser\nsteps"), Column("GPU hours\nleft"), Column("source", right=False))
     how = [f"computed: at {REACHED:g} TFLOP/s of each GPU, without decoding and evaluations (`guieval train plan`)"]
+    how += [f"{STATED}: the same, of the sizes that the settings state until the data is there"] * any(
+        row[-1] == STATED for row in rows
+    )
     notes = how if any(cost.source == "computed" for cost in left) else []
     listed = Table("Trainings", heads, tuple(rows), tuple(notes), keys=1)
     known = [cost.left for cost in left if cost.left is not None]

@@ -40,6 +40,8 @@ class Parrot(HeldModel):
         }
         if text in failures:
             raise failures[text]
+        if text == "wait":
+            await asyncio.Event().wait()
         return Response(text)
 
     def facts(self) -> EngineFacts:
@@ -103,6 +105,25 @@ def test_failures_of_an_answer(parrot: type[Parrot], text: str, kind: type[Excep
     assert type(caught.value) is kind
     assert ask(engine, make_request("on it goes")) == ["on it goes"]
     asyncio.run(engine.close())
+
+
+def test_a_request_in_flight_ends_with_its_model(parrot: type[Parrot]) -> None:
+    """Else a run that is stopped prints "Task was destroyed but it is pending" for each."""
+
+    async def main() -> Any:
+        model = parrot.join(Checkpoint(config()))
+        engine = InProcessEngine(model)
+        await engine.load()
+        unfinished = asyncio.create_task(engine.generate(make_request("wait")))
+        while len(asyncio.all_tasks(model._loop)) < 1:
+            await asyncio.sleep(0.01)
+        await engine.close()
+        await asyncio.to_thread(model._thread.join)
+        assert not asyncio.all_tasks(model._loop)
+        return await asyncio.gather(unfinished, return_exceptions=True)
+
+    (failure,) = asyncio.run(main())
+    assert isinstance(failure, asyncio.CancelledError)
 
 
 def test_arguments_of_checkpoint_and_user_meet(tmp_path: Path) -> None:

@@ -1,10 +1,15 @@
+"""None"""
+
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import UsageError
 from guieval.playground.phone import DEFAULT_SIZE, Phone
+from guieval.playground.phone.dice import Dice
 from guieval.playground.phone.world import APPS
 from tests.rows import every_row
 
@@ -139,3 +144,23 @@ def test_enter_leads_on_and_breaks_lines_only_in_long_fields() -> None:
 def test_a_size_that_no_phone_has_is_refused(size: tuple[int, int]) -> None:
     with pytest.raises(UsageError, match=f"a phone of {size[0]} x {size[1]} pixels cannot be drawn"):
         Phone.furnished(0, 0, size)
+
+
+def test_draws_are_the_same_on_every_platform_and_version() -> None:
+    dice = Dice("test", 7, "x")
+    assert [dice.below(1000) for _ in range(5)] == [686, 1, 290, 79, 775]
+    assert dice.shuffled(range(6)) == [1, 5, 2, 0, 4, 3]
+
+
+@given(st.integers(), st.lists(st.integers(), max_size=20), st.integers(0, 25))
+def test_a_sample_holds_different_places(key: int, items: list[int], count: int) -> None:
+    sample = Dice(key).sample(list(enumerate(items)), count)
+    assert len(sample) == len(set(sample)) == min(count, len(items))
+    assert set(sample) <= set(enumerate(items))
+
+
+@given(st.integers(), st.integers(-5, 5), st.integers(0, 9))
+def test_between_includes_both_ends_and_nothing_else(key: int, low: int, spread: int) -> None:
+    dice = Dice(key)
+    drawn = {dice.between(low, low + spread) for _ in range(400)}
+    assert drawn == set(range(low, low + spread + 1))

@@ -1,4 +1,4 @@
-"""What a report's files hold: verdicts, accepted areas, images, and nothing that a browser would run."""
+"""What a report's files have: verdicts, areas, images, many samples, numbers as in Python; and the command that writes them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import os
 import random
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from guieval.actions import Action, Boxes, Open, Point, Press, Scroll, Stop, Type, Unsupported
+from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
+from guieval.journal import ROLLOUT
+from guieval.metrics.rounding import percentage
 from guieval.registry import load_benchmark
 from guieval.reports.viewer.content import CHUNK
 from guieval.reports.viewer.folder import script_text
@@ -27,8 +32,11 @@ from guieval.reports.viewer.sources import PlannedTasks
 from guieval.reports.viewer.writing import write_report
 from guieval.scoring.matrix import judge_run
 from guieval.steps import EpisodeKey, StepRecord
+from tests.command_line import CommandLine
 from tests.pictures import orientation
-from tests.reports.viewer.made_run import at, failed, record, report, task, write_run
+from tests.reports.opened.test_opened_run import drawn
+from tests.reports.scripted_runs import edited
+from tests.reports.viewer.made_run import PROTOCOL, at, failed, record, report, task, write_run
 from tests.rows import every_row
 
 RIGHT, MISS, WRONG_TYPE, UNPARSEABLE, UNSUPPORTED, FAILED, NOT_REACHED, NOT_RUN, ABSENT = "012345678"
@@ -352,3 +360,147 @@ def test_prompts_share_their_lines_within_a_chunk(tmp_path: Path) -> None:
     chunk = read(tmp_path, "steps-00000.js")
     assert chunk["lines"] == ["system", "step 0", "of 3", "step 1", "step 2"]
     assert [each["runs"][0]["prompt"] for each in chunk["rows"]] == [[0, 1, 2], [0, 3, 2], [0, 4, 2]]
+
+
+BUILD = Path(__file__).parents[3] / "guieval" / "reports" / "pages" / "build.js"
+
+
+def value_of(expression: str) -> Any:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs node")
+    code = f"{BUILD.read_text(encoding='utf-8')}\nconsole.log(JSON.stringify({expression}));"
+    return json.loads(subprocess.run([node, "-e", code], capture_output=True, text=True, check=True).stdout)
+
+
+def test_only_none_is_0_percent_and_only_all_is_100() -> None:
+    parts = [0, 1, 14, 15, 16, 100, 15_000, 29_984, 29_985, 29_986, 29_999, 30_000]
+    shown = value_of(f"{parts}.map((part) => percent(part, 30000))")
+    assert shown == [f"{percentage(part / 30_000, '.1f')} %" for part in parts]
+    assert shown[:2] == ["0.0 %", "< 0.1 %"] and shown[-2:] == ["> 99.9 %", "100.0 %"]
+
+
+def test_a_number_with_its_noun() -> None:
+    numbers = [0, 1, 2, 30_000]
+    assert value_of(f"{numbers}.map((count) => counted(count, 'run'))") == [counted(number, "run") for number in numbers]
+
+
+TEA = [Type(text="green tea")] * 3 + [Type(text="green tea.")] + [Type(text="something else entirely")]
+ANSWERS: list[Action | None] = [*[at(500, 500)] * 5, at(505, 510), at(510, 490), *[at(100, 900)] * 6, *TEA, at(900, 100), None]
+
+
+def decisions(folder: Path, *answers: Action | None, **more: Any) -> dict[str, Any]:
+    report(folder, [record(task(length=1), *answers)], **more)
+    run = read(folder, "steps-00000.js")["rows"][0]["runs"][0]
+    found: dict[str, Any] = run.get("decisions", {})
+    return found
+
+
+def test_a_single_sample_comes_to_no_decisions(tmp_path: Path) -> None:
+    assert decisions(tmp_path, at(500, 500)) == {}
+
+
+def test_points_come_by_cluster_and_texts_by_prototype_with_counts(tmp_path: Path) -> None:
+    found = decisions(tmp_path, *ANSWERS)
+    first, second, tea, *rest = found["clusters"]
+    assert (first["count"], second["count"], tea["count"]) == (7, 6, 4)
+    assert first["points"] == [[500, 500, 5], [505, 510, 1], [510, 490, 1]] and second["points"] == [[100, 900, 6]]
+    assert first["prototype"]["type"] == "CLICK" and not first["alone"]
+    assert tea["texts"] == [["green tea", 3], ["green tea.", 1]] and tea["different"] == 2 and tea["points"] == []
+    assert sorted((each["type"], each["count"], each["alone"]) for each in rest) == [("CLICK", 1, True), ("TYPE", 1, False)]
+    assert found["n"] == len(ANSWERS) and found["unparseable"] == 1 and found["failed"] == 0
+    assert "radius 70" in found["settings"]
+
+
+def test_right_answers_are_reported_under_each_protocol(tmp_path: Path) -> None:
+    near = [at(500, 600)] * 5  # right under guievalkit, wrong under ui-s1-sop
+    found = decisions(tmp_path, at(500, 500), *near, protocols=(PROTOCOL, "ui-s1-sop"))
+    assert {each["count"]: each["right"] for each in found["clusters"]} == {5: [5, 0], 1: [1, 1]}
+
+
+def test_the_rounds_of_a_rollout_are_shown_together_and_of_many_samples_some(tmp_path: Path) -> None:
+    of = task(length=1)
+    rollout = tmp_path / "rollout"
+    write_run(rollout / "a", [record(of, *[at(500, 500)] * 60)])
+    write_run(rollout / "b", [record(of, *[at(100, 100)] * 40)])
+    rounds = [{"directory": name, "seed": 0} for name in "ab"]
+    (rollout / ROLLOUT).write_text(json.dumps({"schema": 1, "rounds": rounds}))
+    shown = shown_run(rollout)
+    written = write_report(tmp_path / "report", shown, Pictures(None, tmp_path / "report"), [PROTOCOL])
+    assert written.notes == ["The samples of 2 rounds are shown together."]
+    run = read(tmp_path, "steps-00000.js")["rows"][0]["runs"][0]
+    assert len(run["samples"]) == 64 and run["more"] == 36
+    assert [each["count"] for each in run["decisions"]["clusters"]] == [60, 40]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "run", [record(task(step=0), at(500, 500)), record(task(step=2), Stop())])
+
+
+def chunk(folder: Path) -> dict[str, list[dict[str, object]]]:
+    value: dict[str, list[dict[str, object]]] = value_in((folder / "data" / "steps-00000.js").read_text(encoding="ascii"))
+    return value
+
+
+def with_benchmark(run: Path, name: str | None) -> Path:
+    """The run, whose manifest names another benchmark, or none."""
+    with edited(run / "manifest.json") as manifest:
+        del manifest["config"]["bench"]
+        manifest["config"] |= {} if name is None else {"bench": name}
+    return run
+
+
+def test_a_report_is_written_into_the_run(run: Path, guieval: CommandLine, tmp_path: Path) -> None:
+    data = drawn(tmp_path / "data", "e1/0.png")
+    done = guieval("report", run, "--data", data, "--protocol", "guievalkit", "--protocol", "ui-s1-sop")
+    assert done.code == 0
+    assert "3 steps of 1 episode, 1 screenshot" in done.out and str(run / "report" / "index.html") in done.out
+    assert "missing: 1 screenshot, first:" in done.err
+    rows = chunk(run / "report")["rows"]
+    assert [bool(row.get("image")) for row in rows] == [True, False, False]
+    assert json.loads((run / "manifest.json").read_text())["config"]["data"] is None  # the run is left as it was
+
+
+def test_prompts_are_rebuilt_or_reported_as_missing(run: Path, guieval: CommandLine) -> None:
+    """The first step's prompt can be rebuilt; a step before the third one has no record."""
+    assert guieval("report", run, "--no-images").code == 0
+    chunk_values = chunk(run / "report")
+    first, second, third = (row["runs"] for row in chunk_values["rows"])
+    assert isinstance(first, list) and isinstance(second, list) and isinstance(third, list)
+    assert "Goal of e1" in "\n".join(str(chunk_values["lines"][each]) for each in first[0]["prompt"])
+    assert second[0]["note"] == "There is no record of this step."
+    assert third[0]["prompt"] == [] and "no record of step 1 before it" in third[0]["note"]
+
+
+@every_row(
+    ("arguments", "message"),
+    [
+        (("nothing",), "the run directory 'nothing' does not exist"),
+        (("{run}", "--protocol", "ui-s1-so"), "did you mean 'ui-s1-sop'"),
+        (("{of_androidcontrol}", "--data", "nowhere"), "does not exist"),
+        (("{run}", "--out", "{run}"), "is not a report; choose another --out"),
+        (("{run}", "--against", "{run}/nothing"), "nothing' does not exist"),
+    ],
+)
+def test_a_mistake_is_a_sentence(run: Path, tmp_path: Path, guieval: CommandLine, arguments: list[str], message: str) -> None:
+    other = with_benchmark(shutil.copytree(run, tmp_path / "other"), "androidcontrol")
+    done = guieval("report", *(each.format(run=run, of_androidcontrol=other) for each in arguments))
+    assert (done.code, done.out) == (2, "") and message in done.err
+    assert done.err.startswith("guieval: ") and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [None, "androidcontrol"])
+def test_data_that_cannot_be_opened_leave_the_images_out(run: Path, guieval: CommandLine, name: str | None) -> None:
+    done = guieval("report", with_benchmark(run, name))
+    assert done.code == 0 and "there are no screenshots" in done.err
+    assert "there are no screenshots" in str(chunk(run / "report")["rows"][0]["why"])
+
+
+def test_a_report_that_cannot_be_written_names_the_file(run: Path, guieval: CommandLine, tmp_path: Path) -> None:
+    command = ("report", run, "--no-images", "--out", tmp_path / "out")
+    assert guieval(*command).code == 0
+    (tmp_path / "out" / "app.js").unlink()
+    (tmp_path / "out" / "app.js").mkdir()
+    message = guieval.sentence(*command)
+    assert "app.js" in message and "cannot be written" in message
