@@ -313,6 +313,7 @@ class StepRecord(Frozen):
     task: StepTaskModel
     history: tuple[HistoryOrigin, ...] = Field((), description="origin of each past step in the prompt, in order")
     samples: tuple[Sample, ...] = Field(min_length=1)
+    retried: tuple[Sample, ...] = _rare((), "mode sop-retry: the wrong responses to the screen before, in order")
     patch: Patch | None = _rare(None, "what later steps see of this one, if its mismatch was patched")
     earlier: tuple[int, ...] = _rare((), "indices of samples that an earlier record of the step also has")
     models: tuple[str, ...] = _rare((), "model names that the responses report, without repetitions")
@@ -327,10 +328,12 @@ class StepRecord(Frozen):
 
     @property
     def billed(self) -> tuple[Sample, ...]:
-        """The samples, the first with the responses of the step's patch too: together they are what the step cost."""
-        if self.patch is None or not self.patch.responses:
+        """The samples, the first with the responses of earlier tries and of the step's patch too: what the step cost."""
+        besides = [usage for sample in self.retried for usage in sample.responses]
+        besides += () if self.patch is None else self.patch.responses
+        if not besides:
             return self.samples
-        others = (*self.sample.other_usage, *(usage or Usage() for usage in self.patch.responses))
+        others = (*self.sample.other_usage, *(usage or Usage() for usage in besides))
         return (self.sample.model_copy(update={"other_usage": others}), *self.samples[1:])
 
     @property

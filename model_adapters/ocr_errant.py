@@ -15,11 +15,11 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from guieval.actions import Action, Button, Click, Point, Press, Scroll, Stop, action_from_json
+from guieval.actions import Action, Button, Click, LongPress, Point, Press, Scroll, Stop, Type, Wait, action_from_json
 from guieval.data.files import read_bytes
 from guieval.errors import UsageError
 from guieval.frames import Size
@@ -35,6 +35,28 @@ SLIP = "Slip:"
 """How the conclusion of a slip begins; the agent knows its own slips by it."""
 RECENT = 3
 """The past steps that count for :attr:`ErrantOptions.habit` and :attr:`ErrantOptions.drift`."""
+
+ErrorKind: TypeAlias = Literal[
+    "none",
+    "wait",
+    "empty-tap",
+    "long-press",
+    "scroll",
+    "back",
+    "random-tap",
+    "first-click",
+    "typo",
+    "unparseable",
+    "finish",
+    "impossible",
+    "never-finish",
+    "not-understood",
+]
+"""One kind of error in place of a known answer. In a share of the steps: a useless wait, a tap on the top edge, a swipe, BACK,
+a tap at random, a long press for a click, a letter typed twice, prose, a task ended as finished or as impossible. In a share
+of the tasks: a first click at random, WAIT for every end, taps at random only."""
+OF_TASKS: frozenset[ErrorKind] = frozenset({"first-click", "never-finish", "not-understood"})
+PROSE = "I am not sure what to do here."
 
 
 class ErrantOptions(Options):
@@ -60,6 +82,11 @@ class ErrantOptions(Options):
     )
     habit: float = Field(
         0.0, ge=0.0, le=1.0, description="probability of repeating the last step if the recent steps are its own"
+    )
+    error: ErrorKind = Field("none", description="kind of error in place of a known answer")
+    rate: float = Field(1.0, ge=0.0, le=1.0, description="share of the steps, or of the tasks, with that error")
+    noise: float = Field(
+        0.0, ge=0.0, description="standard deviation of a known click's place, on each axis, in thousandths of the screen"
     )
     after_slip: Literal["ignore", "recover", "lost"] = Field(
         "ignore", description="after a slip of its own: go on, go back, or slip in every second step from then on"
@@ -118,8 +145,23 @@ class OcrErrant(OcrBaseline):
         prompt = ErrantPrompt.model_validate_json(text)
         dice = Random(hashlib.sha256(f"{self.options.seed}|{text}|".encode() + screen.data).hexdigest())
         known = self._known(prompt, screen.data)
+        if known is not None and self._errs(prompt, dice):
+            wrong = _in_error(self.options.error, known, prompt, dice)
+            if wrong is None:
+                return PROSE
+            known = wrong
+        if self.options.noise and isinstance(known, Click):
+            x, y = (min(1000.0, max(0.0, dice.gauss(place, self.options.noise))) for place in known.point)
+            known = Click(point=Point(round(x, 2), round(y, 2)))
         decision = self._decision(prompt, partial(read_screen, screen.data), screen.size, known, dice)
         return write_reply(decision, screen.size)
+
+    def _errs(self, prompt: ErrantPrompt, dice: Random) -> bool:
+        """Whether the error of the options happens at this step."""
+        error = self.options.error
+        if error in OF_TASKS:
+            dice = Random(f"{self.options.seed}|{prompt.goal}|{error}")
+        return error != "none" and dice.random() < self.options.rate
 
     def _known(self, prompt: ErrantPrompt, screenshot: bytes) -> Action | None:
         """The action that the agent knows by heart for a screen; the same share of the screens in every mode."""
@@ -163,6 +205,39 @@ class OcrErrant(OcrBaseline):
         return decision
 
 
+def _in_error(error: ErrorKind, right: Action, prompt: ErrantPrompt, dice: Random) -> Action | None:
+    """What an agent with this kind of error does instead, which may be the right action; ``None`` for prose."""
+    match error, right:
+        case ("wait", _) | ("never-finish", Stop()):
+            return Wait()
+        case "empty-tap", _:
+            return Click(point=Point(500.0, 5.0))
+        case "long-press", Click(point=point):
+            return LongPress(point=point)
+        case "scroll", _:
+            return swipe("up")
+        case "back", _:
+            return Press(button="BACK")
+        case "first-click", Click() if not any(isinstance(past.action, Click) for past in prompt.history):
+            return _anywhere(dice)
+        case (("random-tap" | "not-understood"), _):
+            return _anywhere(dice)
+        case "typo", Type(text=text):
+            place = dice.randrange(len(text) + 1)
+            return Type(text=text[:place] + (text[place - 1 : place] or "x") + text[place:])
+        case "finish", _:
+            return Stop()
+        case "impossible", _:
+            return Stop(status="impossible")
+        case "unparseable", _:
+            return None
+    return right
+
+
+def _anywhere(dice: Random) -> Click:
+    return Click(point=Point(round(dice.uniform(0, 1000), 2), round(dice.uniform(0, 1000), 2)))
+
+
 def _slip(texts: Sequence[ScreenText], dice: Random) -> Action:
     """An action that has nothing to do with the task: mostly a tap on some text, at times another place, a swipe or an end."""
     kind = dice.choices(("text", "place", "swipe", "back", "stop"), weights=(50, 20, 15, 10, 5))[0]
@@ -177,4 +252,4 @@ def _slip(texts: Sequence[ScreenText], dice: Random) -> Action:
         case "stop":
             return Stop()
         case _:
-            return Click(point=Point(round(dice.uniform(0, 1000), 2), round(dice.uniform(0, 1000), 2)))
+            return _anywhere(dice)

@@ -1,10 +1,15 @@
-"""Which figure of recorded steps predicts success online? Agents of known strength, each in all four modes on the same tasks.
+"""Which figure of recorded steps predicts success online? Agents of known strength, each in all modes on the same tasks.
 
 Run it as ``python -m perf.online_correlation runs/correlation``; it may be stopped and started again. It writes tables into the
 folder, for ``guieval study correlate --table`` and ``guieval plot reliability --table``: ``agents.yaml`` with all agents, and
-``blind.yaml`` with those whose mistakes do not depend on the past that they see. With ``--environment miniwob``
-the tasks are pages of MiniWoB++, and the references are an expert's demonstrations. With ``--trainings FOLDER`` the checkpoints
+``blind.yaml`` with those whose mistakes do not depend on the past that they see. With ``--errors`` the agents are those of
+:data:`ERRORS`, and ``fatal.yaml`` has those whose errors a task cannot forgive. With ``--environment miniwob``
+the tasks are pages of MiniWoB++, and the references are an expert's demonstrations; with ``--environment icons`` they are
+the drawn icons of ``demo-icons``, where a tap on a wrong icon ends a task. With ``--trainings FOLDER`` the checkpoints
 of the tiny policy in that folder are agents too (on the phone), and ``trained.yaml`` is a table of these alone.
+
+Agents of one family differ in a number only, so intervals are over families (``family`` in the tables). Success is defined by
+the same references that the agents know, so no number here is of a model that never saw them.
 
 The other agents are ``ocr-errant``. They know the right answer to the screens of the references (all, or a share), and
 err in stated ways: slips, slips that depend on the own past that they see, habits, and what they do on a screen that is on no
@@ -30,40 +35,89 @@ from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.registry import load_benchmark
 
-MODES = ("offline", "soeval", "sop", "online")
+RECORDED = ("offline", "soeval", "sop")
 HOME: dict[str, Any] = {"off_path": "home"}
-AGENTS: dict[str, dict[str, Any]] = {
-    **{f"slips {slip:.0%}, begins again": {"slip": slip, **HOME} for slip in (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)},
-    **{f"slips {slip:.0%}, goes back": {"slip": slip, "off_path": "back"} for slip in (0.06, 0.15, 0.3)},
-    **{f"slips {slip:.0%}, guesses on": {"slip": slip} for slip in (0.06, 0.15, 0.3)},
-    **{f"slips {slip:.0%}, then lost": {"slip": slip, "after_slip": "lost", **HOME} for slip in (0.03, 0.06, 0.15)},
-    **{f"repeats itself {habit:.0%}": {"slip": 0.03, "habit": habit, **HOME} for habit in (0.05, 0.1, 0.2, 0.3)},
-    **{f"thrown off by its past {drift:.0%}": {"slip": 0.03, "drift": drift, **HOME} for drift in (0.05, 0.1, 0.2, 0.3)},
-    **{
+Family = dict[str, dict[str, Any]]
+"""Agents that differ in one number only, by their names."""
+AGENTS: dict[str, Family] = {
+    "slips, begins again": {
+        **{f"slips {slip:.0%}, begins again": {"slip": slip, **HOME} for slip in (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)},
+        **{f"slips 15%, begins again, seed {seed}": {"slip": 0.15, "seed": seed, **HOME} for seed in (1, 2)},
+    },
+    "slips, goes back": {f"slips {slip:.0%}, goes back": {"slip": slip, "off_path": "back"} for slip in (0.06, 0.15, 0.3)},
+    "slips, guesses on": {f"slips {slip:.0%}, guesses on": {"slip": slip} for slip in (0.06, 0.15, 0.3)},
+    "slips, then lost": {
+        f"slips {slip:.0%}, then lost": {"slip": slip, "after_slip": "lost", **HOME} for slip in (0.03, 0.06, 0.15)
+    },
+    "repeats itself": {
+        f"repeats itself {habit:.0%}": {"slip": 0.03, "habit": habit, **HOME} for habit in (0.05, 0.1, 0.2, 0.3)
+    },
+    "thrown off": {
+        f"thrown off by its past {drift:.0%}": {"slip": 0.03, "drift": drift, **HOME} for drift in (0.05, 0.1, 0.2, 0.3)
+    },
+    "steadied": {
         f"slips {slip:.0%}, steadied by its past {drift:.0%}": {"slip": slip, "drift": drift, **HOME}
         for slip, drift in ((0.15, -0.1), (0.3, -0.25), (0.4, -0.3))
     },
-    **{f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.9, 0.75, 0.5, 0.25)},
-    "OCR baseline": {"knows": 0.0},
-    **{f"OCR baseline, remembers {steps} steps": {"knows": 0.0, "memory": steps} for steps in (0, 2)},
-    **{f"OCR baseline, reads {sight:.0%} of the lines": {"knows": 0.0, "sight": sight} for sight in (0.9, 0.75)},
-    "OCR baseline, does not scroll": {"knows": 0.0, "scroll": False},
-    "knows 75%, guesses the rest, remembers nothing": {"knows": 0.75, "memory": 0},
-    **{f"slips 15%, begins again, seed {seed}": {"slip": 0.15, "seed": seed, **HOME} for seed in (1, 2)},
+    "knows a share": {
+        **{f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.9, 0.75, 0.5, 0.25)},
+        "knows 75%, guesses the rest, remembers nothing": {"knows": 0.75, "memory": 0},
+    },
+    "OCR baseline": {
+        "OCR baseline": {"knows": 0.0},
+        **{f"OCR baseline, remembers {steps} steps": {"knows": 0.0, "memory": steps} for steps in (0, 2)},
+        **{f"OCR baseline, reads {sight:.0%} of the lines": {"knows": 0.0, "sight": sight} for sight in (0.9, 0.75)},
+        "OCR baseline, does not scroll": {"knows": 0.0, "scroll": False},
+    },
 }
-PAGE_AGENTS: dict[str, dict[str, Any]] = {
-    **{f"slips {slip:.0%}": {"slip": slip} for slip in (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)},
-    **{f"slips {slip:.0%}, then lost": {"slip": slip, "after_slip": "lost"} for slip in (0.06, 0.15)},
-    **{f"repeats itself {habit:.0%}": {"slip": 0.03, "habit": habit} for habit in (0.1, 0.2, 0.3)},
-    **{f"thrown off by its past {drift:.0%}": {"slip": 0.03, "drift": drift} for drift in (0.1, 0.2, 0.3)},
-    "slips 30%, steadied by its past 25%": {"slip": 0.3, "drift": -0.25},
-    **{f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.75, 0.5, 0.25)},
-    "OCR baseline": {"knows": 0.0},
-    "OCR baseline, remembers nothing": {"knows": 0.0, "memory": 0},
-    "OCR baseline, reads 75% of the lines": {"knows": 0.0, "sight": 0.75},
-    "slips 15%, seed 1": {"slip": 0.15, "seed": 1},
+PAGE_AGENTS: dict[str, Family] = {
+    "slips": {
+        **{f"slips {slip:.0%}": {"slip": slip} for slip in (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)},
+        "slips 15%, seed 1": {"slip": 0.15, "seed": 1},
+    },
+    "slips, then lost": {f"slips {slip:.0%}, then lost": {"slip": slip, "after_slip": "lost"} for slip in (0.06, 0.15)},
+    "repeats itself": {f"repeats itself {habit:.0%}": {"slip": 0.03, "habit": habit} for habit in (0.1, 0.2, 0.3)},
+    "thrown off": {f"thrown off by its past {drift:.0%}": {"slip": 0.03, "drift": drift} for drift in (0.1, 0.2, 0.3)},
+    "steadied": {"slips 30%, steadied by its past 25%": {"slip": 0.3, "drift": -0.25}},
+    "knows a share": {f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.75, 0.5, 0.25)},
+    "OCR baseline": {
+        "OCR baseline": {"knows": 0.0},
+        "OCR baseline, remembers nothing": {"knows": 0.0, "memory": 0},
+        "OCR baseline, reads 75% of the lines": {"knows": 0.0, "sight": 0.75},
+    },
 }
 """A page has no home, so these agents guess on screens that they do not know."""
+
+
+def _errors(error: str, title: str, *rates: float) -> Family:
+    return {title.format(f"{rate:.0%}"): {"error": error, "rate": rate} for rate in rates}
+
+
+ERRORS: dict[str, dict[str, Family]] = {
+    "no-op": {
+        "wait": _errors("wait", "{} useless waits", 0.1, 0.3),
+        "empty tap": _errors("empty-tap", "{} taps on nothing", 0.3),
+    },
+    "repairable": {
+        "long press": _errors("long-press", "long press for {} of the clicks", 0.1, 0.3),
+        "swipe": _errors("scroll", "{} useless swipes", 0.3),
+        "back": _errors("back", "{} BACK", 0.1, 0.3),
+        "wrong first click": _errors("first-click", "wrong first click in {} of the tasks", 0.7),
+        "random tap": _errors("random-tap", "{} taps at random", 0.05, 0.15),
+    },
+    "fatal": {
+        "typo": _errors("typo", "a letter twice in {} of the texts", 0.3, 1.0),
+        "prose": _errors("unparseable", "{} responses in prose", 0.03, 0.1),
+    },
+    "stop": {
+        "finishes early": _errors("finish", "{} finished too early", 0.05, 0.15),
+        "gives up": _errors("impossible", "{} given up", 0.1),
+        "never finishes": _errors("never-finish", "never finishes {} of the tasks", 0.3, 1.0),
+    },
+    "task": {"not understood": _errors("not-understood", "{} of the tasks not understood", 0.1, 0.25)},
+    "accepted offline": {"noise": {f"clicks {sigma} of 1000 beside": {"noise": sigma} for sigma in (20, 40)}},
+}
+"""24 agents with 14 other kinds of error, by what the error does to a task; on pages BACK does nothing."""
 PAGES = (
     *(
         "click-checkboxes",
@@ -92,6 +146,8 @@ COLUMNS = (
     ("soeval_em", "SOEval EM", "exact match of recorded steps, own matched history, %", "soeval"),
     ("sop_pg", "SOP PG", "progress until the first mistake, patched, %", "sop"),
     ("sop_tsr", "SOP TSR", "episodes without a mistake, %", "sop"),
+    ("retry_pg", "SOP-retry PG", "progress until a screen is wrong in 3 tries, %", "sop-retry"),
+    ("retry_tsr", "SOP-retry TSR", "episodes in which every screen is right in 3 tries, %", "sop-retry"),
     ("online_progress", "online progress", "mean share of a task's goals that are reached, %", None),
     ("online", "online success", "tasks that the environment judges as done, %", None),
 )
@@ -128,6 +184,12 @@ def phone(episodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return settings, settings
 
 
+def icons(episodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same of the drawn icons, where a tap on a wrong one ends the task."""
+    settings = {"bench": "demo-icons", "bench_options": {"episodes": episodes}}
+    return settings, settings
+
+
 def miniwob(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of runs on the expert's demonstrations in :data:`PAGES`, and of runs on the pages; records them first."""
     options: dict[str, Any] = {"scale": 2, "max_steps": 15}
@@ -158,27 +220,29 @@ def write_answers(file: Path, settings: dict[str, Any]) -> None:
 
 
 def done(folder: Path, agent: dict[str, Any], recorded: dict[str, Any], acted: dict[str, Any]) -> list[Path]:
-    """One agent's runs in :data:`MODES`, continued where they were stopped."""
-    for out, mode, settings in ((folder / "recorded", MODES[:3], recorded), (folder / "online", MODES[3:], acted)):
+    """One agent's runs in the modes over steps and online, continued where they were stopped."""
+    parts = (("recorded", RECORDED, recorded), ("retry", ("sop-retry",), recorded), ("online", ("online",), acted))
+    for out, mode, settings in ((folder / name, modes, of) for name, modes, of in parts):
         if out.exists():
             result = guieval.run(resume=out, progress=False)
         else:
             result = guieval.run(mode=mode, out=out, progress=False, **agent, **settings)
         if not result.complete:
             raise SystemExit(f"the runs in {str(out)!r} are not complete; start the command again")
-    return [folder / "recorded" / mode for mode in MODES[:3]] + [folder / "online"]
+    return [*(folder / "recorded" / mode for mode in RECORDED), folder / "retry", folder / "online"]
 
 
 def figures(runs: Sequence[Path]) -> Iterator[float | None]:
     """The values of :data:`COLUMNS`, in percent."""
-    offline, soeval, sop, online = map(guieval.open_run, runs)
-    recorded, own, patched, acted = offline.metrics(), soeval.metrics(), sop.metrics(), online.metrics()
+    recorded, own, patched, retried, acted = (guieval.open_run(run).metrics() for run in runs)
     shares = (
         recorded["type match"].value,
         recorded["exact match"].value,
         own["exact match"].value,
         patched["progress"].value,
         patched["success rate"].value,
+        retried["progress"].value,
+        retried["success rate"].value,
         acted["progress"].value,
         acted["success rate"].value,
     )
@@ -188,42 +252,57 @@ def figures(runs: Sequence[Path]) -> Iterator[float | None]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--environment", choices=("phone", "miniwob"), default="phone")
-    parser.add_argument("--episodes", type=int, default=60, help="tasks of the phone")
+    parser.add_argument("--environment", choices=("phone", "miniwob", "icons"), default="phone")
+    parser.add_argument("--episodes", type=int, default=60, help="tasks of the phone, or of the icons")
+    parser.add_argument("--errors", action="store_true", help="24 agents with 14 other kinds of error")
     parser.add_argument("--trainings", type=Path, help="folder with the trainings of the tiny policy on the phone")
     arguments = parser.parse_args()
-    if arguments.trainings is not None and arguments.environment != "phone":
-        parser.error("--trainings are of the phone: leave out --environment")
+    if arguments.trainings is not None and (arguments.environment != "phone" or arguments.errors):
+        parser.error("--trainings are of the phone's other agents: leave out --environment and --errors")
     # the agents see the same screens, which are read once
     vars(import_module("guieval.model_adapters.ocr_baseline"))["REMEMBERED_SCREENS"] = 50_000
     arguments.folder.mkdir(parents=True, exist_ok=True)
     on_phone = arguments.environment == "phone"
-    recorded, acted = phone(arguments.episodes) if on_phone else miniwob(arguments.folder.absolute())
-    errant = AGENTS if on_phone else PAGE_AGENTS
+    if arguments.environment == "miniwob":
+        recorded, acted = miniwob(arguments.folder.absolute())
+    else:
+        recorded, acted = (phone if on_phone else icons)(arguments.episodes)
+    families = AGENTS if on_phone else PAGE_AGENTS
+    if arguments.errors:
+        families = {family: agents for of_kind in ERRORS.values() for family, agents in of_kind.items()}
     answers = arguments.folder.absolute() / "answers.json"
     if not answers.exists():
         write_answers(answers, recorded)
+    common = {"answers": str(answers), **(HOME if arguments.errors and on_phone else {})}
     agents = {
-        name: {"model": "ocr-errant", "options": {"answers": str(answers), **options}} for name, options in errant.items()
+        name: (family, {"model": "ocr-errant", "options": {**common, **options}})
+        for family, of_family in families.items()
+        for name, options in of_family.items()
     }
     policies = {} if arguments.trainings is None else trained(arguments.trainings)
+    agents |= {name: ("checkpoints", policy) for name, policy in policies.items()}
     rows = []
-    for name, agent in {**agents, **policies}.items():
+    for name, (family, agent) in agents.items():
         folder = arguments.folder / re.sub(r"\W+", "-", name)
-        rows.append({"model": name, "values": list(figures(done(folder, agent, recorded, acted)))})
-        print(name, *rows[-1]["values"], flush=True)
+        values = list(figures(done(folder, agent, recorded, acted)))
+        rows.append({"model": name, "family": family, "values": values})
+        print(name, *values, flush=True)
     write_table(arguments.folder / "agents.yaml", rows)
-    blind = {name for name, options in errant.items() if not {"drift", "habit", "after_slip"} & options.keys()}
-    write_table(arguments.folder / "blind.yaml", [row for row in rows if row["model"] in blind])
+    if arguments.errors:
+        forgiven = {*ERRORS["no-op"], *ERRORS["repairable"]}
+        write_table(arguments.folder / "fatal.yaml", [row for row in rows if row["family"] not in forgiven])
+        return
+    reacting = {"repeats itself", "thrown off", "steadied", "slips, then lost", "checkpoints"}
+    write_table(arguments.folder / "blind.yaml", [row for row in rows if row["family"] not in reacting])
     if policies:
-        write_table(arguments.folder / "trained.yaml", [row for row in rows if row["model"] in policies])
+        write_table(arguments.folder / "trained.yaml", [row for row in rows if row["family"] == "checkpoints"])
 
 
 def write_table(file: Path, rows: Sequence[dict[str, Any]]) -> None:
     """The agents' figures as a table of results."""
     columns = [
-        {"name": name, "title": title, "metric": metric, "decimals": 2, **({"mode": mode} if mode else {})}
-        for name, title, metric, mode in COLUMNS
+        {"name": name, "title": title, "meaning": meaning, "decimals": 2, **({"mode": mode} if mode else {})}
+        for name, title, meaning, mode in COLUMNS
     ]
     table = {
         "name": file.stem,

@@ -46,11 +46,12 @@ class ReplayEngine:
                 f"step {key} was recorded in the setting {record.task.setting!r}, but {request.task.setting!r} is requested"
             )
         _, index = parse_request_id(request.request_id)
-        if index >= len(record.samples):
-            raise EngineError(f"step {key} has {len(record.samples)} samples in the journal, so sample {index} is not in it")
-        if record.samples[index].raw_response is None:
+        samples = (*record.retried, *record.samples)
+        if index >= len(samples):
+            raise EngineError(f"step {key} has {len(samples)} samples in the journal, so sample {index} is not in it")
+        if samples[index].raw_response is None:
             raise EngineError(f"step {key} has no response in {journal}")
-        return recorded_response(record.samples[index])
+        return recorded_response(samples[index])
 
     async def close(self) -> None:
         """Nothing is open."""

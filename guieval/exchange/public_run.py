@@ -111,6 +111,8 @@ def _public_record(record: Record, shortener: Shortener) -> Record:
         _shorten_error(sample, own.error, shortener)
         if isinstance(own, Sample) and not own.answered:
             sample["outcome"]["reason"] = shortener.message(own.outcome.reason)
+    for sample, wrong in zip(values.get("retried", ()), getattr(record, "retried", ()), strict=True):
+        _shorten_error(sample, wrong.error, shortener)
     if record.models:
         values["models"] = [shortener.name(name) for name in record.models]
     if Path(values["task"].get("screenshot", "")).is_absolute():

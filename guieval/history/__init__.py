@@ -63,9 +63,15 @@ def select(source: HistorySource, task: StepTaskModel, sample: Sample | None) ->
         return reference_entry(task)
     if source == "matched" and not sample.outcome.exact_match:
         return reference_entry(task)
-    if sample.action is None or isinstance(sample.action, Unsupported):
+    if not acted(sample):
         return reference_entry(task)
+    assert sample.action is not None
     return HistoryEntry(task, sample.action, sample.thought, sample.conclusion, sample.raw_response, "model")
+
+
+def acted(sample: Sample) -> bool:
+    """Whether a response has an action of the unified space, which a history can show."""
+    return sample.action is not None and not isinstance(sample.action, Unsupported)
 
 
 def recalled(source: HistorySource, task: StepTaskModel, record: StepRecord) -> HistoryEntry:

@@ -1,16 +1,18 @@
 """Modes of evaluation: two independent switches and the presets with the published names.
 
 A mode that stops at a mismatch can have patches (:class:`PatchPolicy`): the Patch Module of semi-online rollouts (UI-S1
-paper, section 3.3 and Algorithm 1). :func:`after` alone decides what follows a mismatch, for runs, metrics and training.
+paper, section 3.3 and Algorithm 1). :func:`after` alone decides what follows a mismatch, for runs, metrics and training; in a
+mode with several tries :func:`tries_again` decides before whether the step is a mismatch yet.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
+from guieval.actions import Action, Stop, Wait
 from guieval.errors import UsageError, known_name
 from guieval.history import HistorySource
 
@@ -73,6 +75,23 @@ def after(exact: bool, patches_used: int, policy: PatchPolicy) -> AfterStep:
     return "patch" if patches_used < policy.allowed else "end"
 
 
+TRIES = 3
+"""The tries of a mode with several, if the run sets no other number."""
+
+
+def tries_again(wrong: Sequence[Action | None], tries: int | None) -> bool:
+    """Whether a step is queried again on the same screen after ``wrong`` responses, none of them exact, in order.
+
+    After ``tries`` wrong responses the step is wrong. A wait leaves the screen as it is and is forgiven, up to ``tries`` times
+    a step; a stop ends the task, and so the tries. ``None`` for an action: the response has none. ``None`` for ``tries``: the
+    mode has one response a step.
+    """
+    if tries is None or any(isinstance(action, Stop) for action in wrong):
+        return False
+    waits = sum(isinstance(action, Wait) for action in wrong)
+    return len(wrong) - min(waits, tries) < tries
+
+
 @dataclass(frozen=True)
 class Mode:
     """The history that a step sees, and when an episode ends before its reference does."""
@@ -84,6 +103,8 @@ class Mode:
     patch: PatchPolicy = NO_PATCH
     fixed_thoughts: bool = False
     """Whether the model's thought is given at every step (GUIEvalKit paper, appendix E)."""
+    tries: int | None = None
+    """Wrong responses to a step's screen after which the step is a mismatch (:func:`tries_again`); ``None``: the first one."""
     run_kind: Kind = "steps"
     """What runs are over. Nothing else reads it: what differs by it is in tables, see :meth:`of_kind`."""
 
@@ -99,9 +120,10 @@ class Mode:
 
     @property
     def label(self) -> str:
-        """Distinguishes runs: the name, and after a ``+`` the patches, ``mixed`` or ``fixed-thoughts``."""
+        """Distinguishes runs: the name, and after a ``+`` the patches, the tries, ``mixed`` or ``fixed-thoughts``."""
         mixed, thoughts = "mixed" * (self.history == "mixed"), "fixed-thoughts" * self.fixed_thoughts
-        return "+".join(filter(None, (self.name, self.patch.label, mixed, thoughts)))
+        tries = "" if self.tries is None else f"tries:{self.tries}"
+        return "+".join(filter(None, (self.name, self.patch.label, tries, mixed, thoughts)))
 
     def is_over(self, kind: Kind) -> bool:
         """Whether runs in this mode are over steps, or over tasks."""
@@ -123,7 +145,17 @@ class Mode:
             raise UsageError(
                 f"mode {self.name!r} continues after a mismatch anyway, so it takes no patch; --patch is for --mode sop"
             )
+        if policy.allowed and self.tries is not None:
+            raise UsageError(f"mode {self.name!r} tries a mismatched step again and takes no patch; --patch is for --mode sop")
         return replace(self, patch=policy if policy.allowed else NO_PATCH)
+
+    def with_tries(self, tries: int | None) -> Mode:
+        """This mode with another number of tries, if given; :class:`UsageError` for a mode with one response a step."""
+        if tries is None:
+            return self
+        if self.tries is None:
+            raise UsageError(f"mode {self.name!r} has one response a step and takes no tries; --tries is for --mode sop-retry")
+        return replace(self, tries=tries)
 
     def with_fixed_thoughts(self) -> Mode:
         """This mode with given thoughts; :class:`UsageError` if a step without one would end its episode."""
@@ -135,8 +167,9 @@ class Mode:
         return replace(self, fixed_thoughts=True)
 
     def to_json(self) -> dict[str, Any]:
-        """The manifest's entry; ``patch`` and ``fixed_thoughts`` only if used."""
+        """The manifest's entry; ``patch``, ``tries`` and ``fixed_thoughts`` only if used."""
         options: dict[str, Any] = {"patch": asdict(self.patch)} if self.patch.allowed else {}
+        options |= {} if self.tries is None else {"tries": self.tries}
         options |= {"fixed_thoughts": True} if self.fixed_thoughts else {}
         return {"name": self.name, "history": self.history, "stop": self.stop, **options}
 
@@ -152,6 +185,13 @@ MODES: dict[str, Mode] = {
             "history has the model's own thought and action if it was right, else the reference (GUIEvalKit eq. 4, 5)",
         ),
         Mode("sop", "model", "first-mismatch", "the model's own history, stopped at the first mismatch (UI-S1 appendix C)"),
+        Mode(
+            "sop-retry",
+            "model",
+            "first-mismatch",
+            "sop, with several tries at each screen, waits forgiven (--tries, 3)",
+            tries=TRIES,
+        ),
         Mode("online", "model", "never", "the model acts in an environment, which judges the end state", run_kind="tasks"),
     )
 }

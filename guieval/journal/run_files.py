@@ -224,6 +224,7 @@ class RecordedMode(Section):
     stop: StopPolicy
     patch: RecordedPatch | None = None
     fixed_thoughts: bool = False
+    tries: int | None = Field(None, ge=1)
 
 
 class RecordedSpace(Section):
@@ -372,6 +373,7 @@ class Manifest(Section):
             stop=mode.stop,
             patch=NO_PATCH if mode.patch is None else PatchPolicy(mode.patch.method, mode.patch.budget),
             fixed_thoughts=mode.fixed_thoughts,
+            tries=mode.tries,
         )
 
 

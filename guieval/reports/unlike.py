@@ -49,6 +49,8 @@ def _unlike_manifests(first: Manifest, second: Manifest, *, protocol_given: bool
     named = " and ".join(repr(mode.label) for mode in modes)
     if modes[0].stop != modes[1].stop:
         yield f"the modes {named} do not reach the same steps, for one of them ends an episode at its first mismatch"
+    elif modes[0].tries != modes[1].tries:
+        yield f"the modes {named} do not reach the same steps, for their numbers of tries at a screen differ"
     elif modes[0].mismatches != modes[1].mismatches:
         yield f"the modes {named} do not reach the same steps, for they patch another number of mismatches"
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from guieval.history import HistoryEntry, patched_entry, reference_entry, select
-from guieval.history.modes import NO_PATCH, PatchPolicy, after
+from guieval.history import HistoryEntry, acted, patched_entry, reference_entry, select
+from guieval.history.modes import NO_PATCH, PatchPolicy, after, tries_again
 from guieval.steps import Episode, Sample, StepTaskModel
 
 
@@ -36,16 +36,28 @@ class RolloutStep:
 
 
 class SemiOnlineRollout:
-    """One rollout of ``episode``: Algorithm 1 of the UI-S1 paper.
+    """One rollout of ``episode``: Algorithm 1 of the UI-S1 paper, or mode sop-retry with ``tries`` (and no patches).
 
     ``counted`` are the indices of the steps to query, ascending (default: all); the history shows the reference for the others.
     Raises ``ValueError`` for indices that are not steps of the episode.
 
     As in the paper, the patch function applies at the last step too and uses a patch, but no thought is requested, since no
     later step would see it. An answer that could not be measured ends the rollout and uses no patch.
+
+    With tries, a wrong answer that is not the last try is in :attr:`retried` and no step yet; :attr:`history` shows it, and the
+    next step sees the answer that counted only.
     """
 
-    def __init__(self, episode: Episode, policy: PatchPolicy = NO_PATCH, *, counted: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        episode: Episode,
+        policy: PatchPolicy = NO_PATCH,
+        *,
+        counted: Sequence[int] | None = None,
+        tries: int | None = None,
+    ) -> None:
+        if tries is not None and policy.allowed:
+            raise ValueError("a rollout with tries has no patches")
         self.episode = episode
         self.policy = policy
         self._counted = tuple(range(len(episode))) if counted is None else tuple(counted)
@@ -56,6 +68,9 @@ class SemiOnlineRollout:
             raise ValueError(f"step {self._counted[0]} is below 0")
         self.steps: list[RolloutStep] = []
         self.patches_used = 0
+        self.retried: list[Sample] = []
+        """The wrong answers to :attr:`task` so far; empty again once it is a step."""
+        self._tries = tries
         self._history: list[HistoryEntry] = []
         self._state: Literal["ask", "patch", "over"] = "ask"
         self._catch_up()
@@ -75,20 +90,34 @@ class SemiOnlineRollout:
     @property
     def history(self) -> tuple[HistoryEntry, ...]:
         """The history in the prompt of :attr:`task`, oldest first: own outputs if they matched, else patches (H_t)."""
-        return tuple(self._history)
+        return (*self._history, *(select("model", self.task, each) for each in self.retried if acted(each)))
+
+    @property
+    def progress(self) -> float:
+        """The share of the counted steps before the first one that did not match by itself, in [0, 1]."""
+        before = next((number for number, step in enumerate(self.steps) if not step.matched), len(self.steps))
+        return before / len(self._counted)
 
     @property
     def succeeded(self) -> bool:
         """Whether every step was asked and matched by itself; a patched step does not count."""
         return len(self.steps) == len(self._counted) and all(step.matched for step in self.steps)
 
-    def tell(self, sample: Sample, *, reward: float = 0.0, payload: Any = None) -> RolloutStep:
-        """Record the judged answer of the policy to :attr:`task`; ``ValueError`` unless the state is ``ask``."""
+    def tell(self, sample: Sample, *, reward: float = 0.0, payload: Any = None) -> RolloutStep | None:
+        """Record the judged answer of the policy to :attr:`task`; ``ValueError`` unless the state is ``ask``.
+
+        ``None``: the answer is wrong, and the task is to be tried again.
+        """
         if self._state != "ask":
             raise ValueError(f"the rollout of {self.episode.key} expects no answer: its state is {self._state!r}")
         task = self.task
         measured = sample.outcome.verdict != "infrastructure_failure"
         matched = measured and sample.outcome.exact_match
+        wrong = [*self.retried, sample]
+        if measured and not matched and tries_again([each.action for each in wrong], self._tries):
+            self.retried = wrong
+            return None
+        self.retried = []
         follows = after(matched, self.patches_used, self.policy) if measured else "end"
         step = RolloutStep(task, sample, matched, reward, follows == "patch", payload)
         self.steps.append(step)

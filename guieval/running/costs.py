@@ -33,6 +33,7 @@ COSTED_STEPS = 1000
 
 def _new(record: StepRecord) -> Iterator[Sample | Patch]:
     """What of a record was paid for and is in no earlier record of the step."""
+    yield from record.retried
     yield from (sample for number, sample in enumerate(record.samples) if number not in record.earlier)
     if record.patch is not None and record.patch.responses:
         yield record.patch

@@ -26,6 +26,7 @@ class RunSettings(TypedDict, total=False):
     environment_timeout: float
     max_steps: int | None
     allow_network: bool
+    tries: int | None
     patch: str
     patch_budget: int | Literal["unlimited"] | None
     patch_model: str | None

@@ -117,7 +117,8 @@ class RunKind:
     def requests(self, run: ResolvedRun) -> tuple[int, bool]:
         """The number of answers that a whole run takes, and whether it may take fewer."""
         stages = len(run.model.stage_names) if isinstance(run.model, Composition) else 1
-        requests = stages * len(run.sampling) * sum(map(len, run.plan.values()))
+        tries = 1 if run.mode.tries is None else 2 * run.mode.tries  # as many waits are forgiven
+        requests = stages * tries * len(run.sampling) * sum(map(len, run.plan.values()))
         return requests, run.mode.stop != "never" or stages > 1
 
     def examples(self, run: ResolvedRun, most: int) -> list[ModelInput] | None:

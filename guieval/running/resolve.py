@@ -96,7 +96,7 @@ def resolve(
 
 def run_mode(config: RunConfig) -> Mode:
     """The mode with its patches, its mixed history and its given thoughts; :class:`UsageError` if they do not fit."""
-    mode = get_mode(config.history.mode).patched(patch_policy(config))
+    mode = get_mode(config.history.mode).with_tries(config.history.tries).patched(patch_policy(config))
     if config.history.mix:
         mode = mode.mixed()
     return mode.with_fixed_thoughts() if config.history.fixed_thoughts is not None else mode
@@ -110,6 +110,10 @@ def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, A
     first. Raises :class:`UsageError` when a server would get the same greedy request more than once.
     """
     count = config.sampling.samples
+    if count > 1 and get_mode(config.history.mode).tries is not None:
+        raise UsageError(
+            f"mode {config.history.mode!r} has tries one after another, and one sample of each: leave out --samples"
+        )
     first = request_parameters(model.scaffold.sampling, config.sampling.request)
     if count == 1:
         if config.sampling.resampling:

@@ -121,7 +121,10 @@ class History(Group):
     its fingerprint.
     """
 
-    mode: Text = setting("offline", "mode of evaluation: offline, soeval, sop or online", FLAG, PUBLIC)
+    mode: Text = setting("offline", "mode of evaluation: offline, soeval, sop, sop-retry or online", FLAG, PUBLIC)
+    tries: int | None = setting(
+        None, "wrong responses to a screen that end an episode of mode sop-retry; 3 when not given", FLAG, PUBLIC, ge=1, le=100
+    )
     patch: Text = setting(
         "none", "patches of mismatches in mode sop: none, thought-free, off-policy or on-policy", FLAG, PUBLIC
     )
@@ -330,8 +333,9 @@ class RunConfig(BaseModel):
         budget = self.history.patch_budget
         if self.history.patch != "none" and budget != 0:  # a run without patches is what it was before there were any
             values |= {**patching, "patch_budget": 1 if budget is None else budget}
-        if not self.history.mix:  # likewise
-            del values["mix"]
+        for name in ("mix", "tries"):
+            if not values[name]:  # likewise; the number of tries is the mode's, too
+                del values[name]
         values |= {name: request_parameters(values[name]) for name in ("sampling", "resampling")}
         named = {name.replace("_", "-"): value for name, value in self.server.vllm.items()}
         return {**values, "vllm": {name: value for name, value in named.items() if name not in _SERVING_ONLY}}

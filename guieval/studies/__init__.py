@@ -1,6 +1,18 @@
 """Studies of finished runs: decisions, reasoning-execution consistency, history mixing, data selection and scaling laws."""
 
-_COMMANDS = ("rollout", "mix", "decisions", "consistency", "correlate", "power", "judge", "select", "fit-scaling", "thoughts")
+_COMMANDS = (
+    "rollout",
+    "mix",
+    "decisions",
+    "consistency",
+    "correlate",
+    "power",
+    "judge",
+    "select",
+    "fit-scaling",
+    "thoughts",
+    "retries",
+)
 OFFERS = {
     "commands": {f"study {name}": f"guieval.studies.commands.{name.replace('-', '_')}" for name in _COMMANDS},
     "plots": {"studies": "guieval.studies.plots.kinds:KINDS"},

@@ -6,14 +6,15 @@ import json
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Click, Point, Press, Scroll, Type
+from guieval.actions import Action, Click, LongPress, Point, Press, Scroll, Stop, Type, Wait
 from guieval.conformance import example_step
 from guieval.data.screenshots import Screenshot
-from guieval.errors import UsageError
+from guieval.errors import ParseError, UsageError
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, Request
 from guieval.registry import build_model, model_config
@@ -86,6 +87,46 @@ def test_it_goes_back_after_a_slip_of_its_own(answers: str) -> None:
     model = agent(answers=answers, after_slip="recover")
     assert acted(model, [entry(ANSWER, "model", "Slip: Wait.")]) == Press(button="BACK")
     assert acted(model, [entry(ANSWER, "model")]) == ANSWER
+
+
+@pytest.mark.parametrize(
+    ("error", "right", "wrong"),
+    [
+        ("wait", ANSWER, Wait()),
+        ("empty-tap", ANSWER, Click(point=Point(500.0, 5.0))),
+        ("long-press", ANSWER, LongPress(point=ANSWER.point)),
+        ("long-press", Stop(), Stop()),
+        ("scroll", ANSWER, Scroll(point=Point(500.0, 500.0), direction="up")),
+        ("back", ANSWER, Press(button="BACK")),
+        ("random-tap", Stop(), Click),
+        ("first-click", ANSWER, Click),
+        ("typo", Type(text="ab"), ("xab", "aab", "abb")),
+        ("finish", ANSWER, Stop()),
+        ("impossible", ANSWER, Stop(status="impossible")),
+        ("never-finish", Stop(), Wait()),
+        ("never-finish", ANSWER, ANSWER),
+        ("not-understood", Stop(), Click),
+    ],
+)
+def test_a_kind_of_error_takes_the_place_of_the_known_answer(answers: str, error: str, right: Action, wrong: Any) -> None:
+    Path(answers).write_text(json.dumps({key_of(STEP.instruction, SCREEN): right.model_dump(mode="json")}), encoding="utf-8")
+    found = acted(agent(answers=answers, error=error))
+    if isinstance(wrong, tuple):
+        assert isinstance(found, Type) and found.text in wrong
+    elif wrong is Click:
+        assert isinstance(found, Click) and found != right
+    else:
+        assert found == wrong
+    assert acted(agent(answers=answers, error=error, rate=0.0)) == right
+
+
+def test_only_the_first_click_of_a_task_errs_and_noise_moves_a_click_by_its_deviation(answers: str) -> None:
+    assert acted(agent(answers=answers, error="first-click"), [entry(ANSWER, "model")]) == ANSWER
+    places = [acted(agent(answers=answers, noise=20.0, seed=seed)) for seed in range(200)]
+    across = [each.point.x - ANSWER.point.x for each in places if isinstance(each, Click)]
+    assert len(across) == 200 and 17 < stdev(across) < 23 and abs(mean(across)) < 5
+    with pytest.raises(ParseError):
+        acted(agent(answers=answers, error="unparseable"))
 
 
 @needs_ocr

@@ -58,6 +58,19 @@ def rolled_out(rights: str, policy: PatchPolicy, *, counted: list[int] | None = 
     return rollout
 
 
+def test_a_rollout_with_tries_stays_at_a_screen_and_its_progress_is_that_of_the_run() -> None:
+    rollout = SemiOnlineRollout(EPISODE, tries=2)
+    assert rollout.tell(answered(rollout.task, right=False)) is None and rollout.progress == 0
+    assert [entry.action for entry in rollout.history] == [HOME]
+    step = rollout.tell(answered(rollout.task))
+    assert step is not None and step.matched and [entry.action for entry in rollout.history] == [ACTIONS[0]]
+    for _ in range(2):
+        rollout.tell(answered(rollout.task, right=False))
+    assert rollout.state == "over" and (rollout.progress, rollout.succeeded) == (0.25, False)
+    with pytest.raises(ValueError, match="no patches"):
+        SemiOnlineRollout(EPISODE, PatchPolicy("thought-free", 1), tries=2)
+
+
 def test_what_follows_a_step_is_algorithm_1() -> None:
     one = PatchPolicy("thought-free", 1)
     assert [after(True, used, one) for used in (0, 1)] == ["advance", "advance"]
@@ -115,6 +128,7 @@ def test_own_outputs_stay_patches_replace_them_and_only_counted_steps_are_asked(
 def test_a_patch_that_waits_and_one_that_does_not_and_an_answer_that_was_not_measured() -> None:
     rollout = SemiOnlineRollout(EPISODE, PatchPolicy("thought-free", 1))
     step = rollout.tell(answered(rollout.task, right=False), reward=0.1, payload="p")
+    assert step is not None
     assert (rollout.state, step.patched, step.reward, step.payload) == ("ask", True, 0.1, "p")
     assert rollout.task == EPISODE.steps[1] and rollout.history[0].thought is None
     rollout = SemiOnlineRollout(EPISODE, PatchPolicy("on-policy", 1))
@@ -130,6 +144,7 @@ def test_a_patch_that_waits_and_one_that_does_not_and_an_answer_that_was_not_mea
     # an answer that was not measured ends the rollout and costs no patch
     rollout = SemiOnlineRollout(EPISODE, PatchPolicy("thought-free", None))
     step = rollout.tell(failed_sample("generate", "nobody there"))
+    assert step is not None
     assert (rollout.state, rollout.patches_used) == ("over", 0) and not (step.patched or step.matched or rollout.succeeded)
     with pytest.raises(ValueError, match="is over"):
         _ = rollout.task
@@ -187,6 +202,7 @@ def by_rollout(episodes: list[Episode], patches: PatchPolicy, policy: Policy, co
             task, past = rollout.task, rollout.history
             text = policy(task, model.prepare_input(task, past))
             step = rollout.tell(read_response(model, JUDGE, task, text))
+            assert step is not None
             finish_patch(rollout, thoughts)
             assert patches.method != "none"
             patch = Patch(method=patches.method, thought=step.thought) if step.patched else None

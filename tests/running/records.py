@@ -11,8 +11,11 @@ from guieval.steps import StepRecord
 
 
 def timeless(record: StepRecord) -> StepRecord:
-    samples = [sample.model_copy(update={"seconds": None, "attempts": 1, "other_usage": ()}) for sample in record.samples]
-    return record.model_copy(update={"samples": tuple(samples)})
+    samples, retried = (
+        tuple(sample.model_copy(update={"seconds": None, "attempts": 1, "other_usage": ()}) for sample in of)
+        for of in (record.samples, record.retried)
+    )
+    return record.model_copy(update={"samples": samples, "retried": retried})
 
 
 def final(directory: Path) -> dict[str, StepRecord]:

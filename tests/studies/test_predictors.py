@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.errors import UsageError
+from guieval.reports.leaderboards.published_results import joined
 from guieval.studies.correlation.predictors import MEASURES, compare_predictors
+from tests.alone import REPOSITORY
 
 values = st.lists(st.integers(0, 5), min_size=4, max_size=9).filter(lambda numbers: len(set(numbers)) > 1)
 
@@ -52,6 +54,30 @@ def test_differences_are_paired() -> None:
     assert abs(difference.interval.high - difference.interval.low) < 1e-6
 
 
+def test_copies_of_a_model_in_one_family_add_nothing() -> None:
+    """The interval over 12 families of three copies is that over the 12 models; over 36 models it is too narrow."""
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=12)
+    x = y + rng.normal(size=12)
+    alone = compare_predictors({"x": x}, y)
+    families = [f"{number:02}" for number in range(12)] * 3
+    copied = compare_predictors({"x": np.tile(x, 3)}, np.tile(y, 3), families=families)
+    assert (copied.n, copied.families) == (36, 12)
+    for measure, own in alone.predictors["x"].items():
+        same = copied.predictors["x"][measure]
+        assert (same.value, same.low, same.high) == pytest.approx((own.value, own.low, own.high), abs=1e-9), measure
+    apart = compare_predictors({"x": np.tile(x, 3)}, np.tile(y, 3)).predictors["x"]["R²"]
+    one, other = apart.interval, alone.predictors["x"]["R²"].interval
+    assert one is not None and other is not None and one.high - one.low < 0.8 * (other.high - other.low)
+
+
+@pytest.mark.parametrize("table", ["phone", "miniwob"])
+def test_the_tables_of_the_docs_name_families(table: str) -> None:
+    found = joined([str(REPOSITORY / "docs" / f"online-{table}.yaml")])
+    names = {model for model, _, _ in found.pairs("sop_pg", "online")}
+    assert found.families.keys() == names and len(set(found.families.values())) >= 7
+
+
 @pytest.mark.ci
 def test_coverage_of_the_interval() -> None:
     """Of 200 studies with 30 models the 95 % interval of R² covers the true one (0.5) in roughly that many."""
@@ -77,5 +103,7 @@ def test_what_cannot_be_compared() -> None:
         compare_predictors({"x": [1, 2, 3]}, [1, 2, 3])
     with pytest.raises(UsageError, match="'x' has 3 values for 4"):
         compare_predictors({"x": [1, 2, 3]}, [1, 2, 3, 4])
+    with pytest.raises(UsageError, match="at least 4, and the 4 models that have every metric are of 2"):
+        compare_predictors({"x": [1, 2, 3, 4]}, [1, 2, 3, 4], families=["a", "a", "b", "b"])
     with pytest.raises(UsageError, match="finite"):
         compare_predictors({"x": [1, 2, 3, float("nan")]}, [1, 2, 3, 4])

@@ -17,7 +17,8 @@ from guieval.cli.tables import JSON
 def run(
     settings: Given,
     mode: Annotated[
-        list[str] | None, typer.Option(help="offline, soeval, sop or online; may be repeated. With --resume: only these.")
+        list[str] | None,
+        typer.Option(help="offline, soeval, sop, sop-retry or online; may be repeated. With --resume: only these."),
     ] = None,
     out: Annotated[Path | None, path_option("Run directory to create (default: below runs/).")] = None,
     resume: Annotated[Path | None, path_option("Continue the run, or the runs, in this directory.")] = None,

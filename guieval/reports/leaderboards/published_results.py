@@ -31,7 +31,7 @@ class ResultColumn(_Named):
     """One metric of a table; ``protocol``, ``metric`` and what it is over are given where guieval computes the same metric."""
 
     decimals: int = Field(ge=0, description="as printed")
-    mode: str | None = Field(None, description="offline, soeval, sop or online")
+    mode: str | None = Field(None, description="offline, soeval, sop, sop-retry or online")
     benchmark: str | None = Field(None, description="registered name, of a benchmark or an environment")
     tasks: int | None = Field(None, ge=1, description="number of tasks, if that says which of the environment's are meant")
     mean_over: dict[str, str] = Field({}, description="of a mean over benchmarks: the protocol's metric of each of them")
@@ -60,6 +60,7 @@ class PublishedModel(Frozen):
     model: str = Field(min_length=1, description="as the paper calls it; of a table of other things, what the row is of")
     variant: str = Field("", description="what distinguishes this row from others of the model")
     aliases: tuple[str, ...] = Field((), description="titles of the same model's rows in other tables")
+    family: str = Field("", description="models that are alike; correlations have intervals over families if each row has one")
     checkpoint: str | None = Field(None, description="name in configs/models, if that is the same model with the same prompt")
     training: str | None = Field(None, description="name of the training in a campaign that shows this table")
     thinking: bool | None = Field(None, description="on or off, if the paper has the checkpoint both ways")
@@ -158,6 +159,11 @@ class Joined(NamedTuple):
     def notes(self) -> tuple[str, ...]:
         """What a reader must know to use the numbers, of each table."""
         return tuple(note for table in self.tables for note in table.notes)
+
+    @property
+    def families(self) -> dict[str, str]:
+        """The family of each model, by the titles of its rows; of rows that name none there is none."""
+        return {row.title: row.family for table in self.tables for row in table.rows if row.family}
 
     def column(self, name: str) -> ResultColumn | Derived:
         """A column by its name, or by ``TABLE:NAME``; :class:`UsageError` when there is none, or more than one."""

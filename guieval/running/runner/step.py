@@ -16,8 +16,8 @@ from guieval.engines import request_id
 from guieval.engines.concurrency import Slots, all_of
 from guieval.errors import EngineError, FatalEngineError, ScreenshotError
 from guieval.evaluation import ActionEvaluator
-from guieval.history import HistoryEntry
-from guieval.history.modes import Mode, after
+from guieval.history import HistoryEntry, acted, select
+from guieval.history.modes import Mode, after, tries_again
 from guieval.models import ABCModel, Bill, Engine, ImageRef, Request, Response
 from guieval.models.faults import fault_of
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
@@ -89,6 +89,11 @@ class Asker:
         asked, earlier, origins = Asked(Bill()), earlier or {}, tuple(entry.origin for entry in past)
         try:
             samples = await self._samples(task, past, earlier, asked)
+            retried: list[Sample] = []
+            while wrong := self._wrong(samples[0], retried):
+                retried = wrong
+                shown = (*past, *(select("model", task, each) for each in retried if acted(each)))
+                samples = await self._samples(task, shown, {}, asked, number=len(retried))
             if len(samples) < len(self.sampling):  # nothing could be asked, and the samples at hand stay where they are
                 earlier = {}
             if self.fixed is not None:
@@ -97,6 +102,7 @@ class Asker:
                 task=task,
                 history=origins,
                 samples=tuple(samples),
+                retried=tuple(retried),
                 earlier=tuple(sorted(earlier)),
                 models=tuple(asked.models),
                 screen=asked.screen,
@@ -113,6 +119,13 @@ class Asker:
                 sample = failed_sample("generate", f"the run ended before this step was answered{why}", other_usage=others)
                 self.lost(StepRecord(task=task, history=origins, samples=(sample,)))
             raise
+
+    def _wrong(self, sample: Sample, retried: Sequence[Sample]) -> list[Sample]:
+        """The wrong responses to a step with its latest one, if the step is to be queried again; else none."""
+        wrong = [*retried, sample]
+        if not sample.answered or sample.outcome.exact_match:
+            return []
+        return wrong if tries_again([each.action for each in wrong], self.mode.tries) else []
 
     async def _patch(self, record: StepRecord, past: Sequence[HistoryEntry], asked: Asked, *, last: bool) -> StepRecord:
         """A mismatched step with its patch; as one without an answer, to be sent again, if the thought cannot be had."""
@@ -166,8 +179,14 @@ class Asker:
         return Patch(method=method, thought=thought, usage=reply.usage)
 
     async def _samples(
-        self, task: StepTaskModel, past: Sequence[HistoryEntry], earlier: Mapping[int, Sample], asked: Asked
+        self,
+        task: StepTaskModel,
+        past: Sequence[HistoryEntry],
+        earlier: Mapping[int, Sample],
+        asked: Asked,
+        number: int = 0,
     ) -> Sequence[Sample]:
+        """The step's samples; ``number`` is that of the first of them, more than 0 of further tries."""
         try:
             if self.fixed is None:
                 prepared = self.model.prepare_input(task, past)
@@ -183,16 +202,16 @@ class Asker:
         shown = {image.task.screenshot: screenshot for image, screenshot in zip(wanted, loaded, strict=False)}
         asked.screen = shown[task.screenshot].original if task.screenshot in shown else None
         requests = [
-            Request(prepared, loaded, sampling, request_id(task.key, number), task, self._bill(asked))
-            for number, sampling in enumerate(self.sampling)
-            if number not in earlier
+            Request(prepared, loaded, _of_try(sampling, number), request_id(task.key, place + number), task, self._bill(asked))
+            for place, sampling in enumerate(self.sampling)
+            if place not in earlier
         ]
         if requests:
             self.note(requests[0])
         if len(requests) == 1 and not earlier:
             return [await self._sample(requests[0], asked)]
         new = iter(await all_of(self._sample(request, asked) for request in requests))
-        return [earlier[number] if number in earlier else next(new) for number in range(len(self.sampling))]
+        return [earlier[place] if place in earlier else next(new) for place in range(len(self.sampling))]
 
     async def _sample(self, request: Request, asked: Asked) -> Sample:
         left = self.model.config.scaffold.retries.parse
@@ -245,6 +264,11 @@ class Asker:
 
     async def _generate(self, request: Request) -> Response:
         return await self.model.generate(request, self.engine)
+
+
+def _of_try(sampling: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    """The request parameters of a further try: another draw if they have a seed."""
+    return {**sampling, "seed": sampling["seed"] + number} if number and sampling.get("seed") is not None else sampling
 
 
 async def _load(

@@ -59,9 +59,9 @@ def correlate(
     """Correlate two metrics over models: R² of a line, Spearman's rho with its p-value, and Legendre curves.
 
     With several --x: R², Spearman's rho and Kendall's tau of each with --y, and of every two the difference, with bootstrap
-    intervals over the models that have all metrics.
+    intervals over the models that have all metrics, or over their families if the rows of the --table name them.
     """
-    points_of, notes = _points_of(list(source or ()), table, online, protocol)
+    points_of, notes, families = _points_of(list(source or ()), table, online, protocol)
     if not x or y is None:
         raise UsageError("--x and --y name the two columns to correlate")
     if twice := next((name for name in x if x.count(name) > 1), None):
@@ -74,13 +74,13 @@ def correlate(
     elif len(x) == 1:
         _show(columns_of[x[0]], x[0], y, notes, json=json)
     else:
-        _compare(columns_of, y, notes, json=json)
+        _compare(columns_of, y, notes, families, json=json)
 
 
 def _points_of(
     files: list[Path], table: list[str] | None, online: Path | None, protocol: str | None
-) -> tuple[Callable[[str, str], list[Point]], list[str]]:
-    """What gives the points of two columns of the source, and notes on the source."""
+) -> tuple[Callable[[str, str], list[Point]], list[str], dict[str, str]]:
+    """What gives the points of two columns of the source, notes on the source, and the models' families."""
     published = joined(table) if table else None
     if (published is None) == (not files):
         raise UsageError("say what to correlate: either --table NAME, or a CSV file or run directories")
@@ -88,16 +88,17 @@ def _points_of(
     if published is None and lone is None:
         if online is None:
             raise UsageError("runs need --online, a CSV file with a column model and the column --y")
-        return lambda x, y: _of_runs(files, x, y, online, protocol), []
+        return lambda x, y: _of_runs(files, x, y, online, protocol), [], {}
     why = "is for run directories; a table or a CSV file holds both columns itself"
     refuse({"online": online, "protocol": protocol}, why)
     if published is not None:
-        return published.pairs, [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]
+        notes = [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]
+        return published.pairs, notes, published.families
     if len(files) > 1:
         raise UsageError(f"several sources must all be run directories, and {lone!r} is none")
     if not files[0].exists():
         raise UsageError(f"there is neither a CSV file nor a run directory at {lone!r}")
-    return lambda x, y: _of_csv(files[0], x, y), []
+    return lambda x, y: _of_csv(files[0], x, y), [], {}
 
 
 def _of_csv(file: Path, x: str, y: str) -> list[Point]:
@@ -162,13 +163,18 @@ def _show(points: list[Point], x: str, y: str, notes: list[str], *, json: bool) 
         say(line)
 
 
-def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, json: bool) -> None:
+def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], families: dict[str, str], *, json: bool) -> None:
     """Compare several columns by how they predict ``y``, over the models that have all of them."""
     models, metrics, predicted, left_out = common(columns_of)
-    found, notes = compare_predictors(metrics, predicted), [*_missing(left_out), *notes]
+    alike_as = [families[model] for model in models] if families.keys() >= set(models) else None
+    if alike_as is not None and len(set(alike_as)) < 4:
+        few = f"note: intervals are over models, since these are of fewer than 4 families ({', '.join(sorted(set(alike_as)))})"
+        alike_as, notes = None, [few, *notes]
+    found, notes = compare_predictors(metrics, predicted, families=alike_as), [*_missing(left_out), *notes]
     if json:
         print_json({"y": y, "models": models, **asdict(found), "notes": notes})
         return
+    unit = "models" if found.families is None else "families"
     title = f"How each predicts {y}, over {found.n} models (95 % intervals)"
     rows, between = (
         tuple((name, *map(_estimate, measures.values())) for name, measures in each.items())
@@ -176,9 +182,10 @@ def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, js
     )
     show(
         Table(title, columns("metric", *MEASURES), rows),
-        Table("Differences, over the same resampled models", columns("metrics", *MEASURES), between),
+        Table(f"Differences, over the same resampled {unit}", columns("metrics", *MEASURES), between),
     )
-    say(f"Bootstrap over models: {found.resamples:,} resamples, seed {found.seed}. It is valid for models like these only.")
+    of = unit if found.families is None else f"{found.families} families of models"
+    say(f"Bootstrap over {of}: {found.resamples:,} resamples, seed {found.seed}. It is valid for models like these only.")
     for line in notes:
         say(line)
 

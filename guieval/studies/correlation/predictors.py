@@ -1,8 +1,9 @@
 """Which of several metrics predicts another one best, over the same models?
 
 R² of a straight line, Spearman's rho and Kendall's tau-b of each metric with the predicted one, and the differences between
-the metrics. Intervals are percentile bootstrap intervals over models: the models are resampled, all metrics of a model
-together, so differences are paired. They hold for models drawn like these ones, and say nothing of other kinds.
+the metrics. Intervals are percentile bootstrap intervals over models, or over families of models that are alike: these are
+resampled, all metrics of a model together, so differences are paired. They hold for models, or families, drawn like these
+ones, and say nothing of other kinds.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from guieval.errors import UsageError
 from guieval.metrics.intervals import LEVEL, Floats, Interval, sums
@@ -24,10 +26,11 @@ RESAMPLES = 5000
 @dataclass(frozen=True)
 class Prediction:
     """How each metric goes with the predicted one, over ``n`` models: :data:`MEASURES` by name, and the differences of two
-    metrics (the first less the second) over the same resampled models; ``resamples`` and ``seed`` are those of the
-    intervals."""
+    metrics (the first less the second) over the same resampled models; ``families`` is the number of families that were
+    resampled whole (``None``: models were), ``resamples`` and ``seed`` are those of the intervals."""
 
     n: int
+    families: int | None
     predictors: Mapping[str, Mapping[str, Measured]]
     differences: Mapping[str, Mapping[str, Measured]]
     resamples: int
@@ -38,12 +41,14 @@ def compare_predictors(
     metrics: Mapping[str, Sequence[float] | Floats],
     predicted: Sequence[float] | Floats,
     *,
+    families: Sequence[str] | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Prediction:
     """Compare metrics by how they go with ``predicted``, all of them over the same n models in the same order.
 
-    Raises :class:`UsageError` for fewer than 4 models, unlike numbers of values, and numbers that are not finite.
+    With ``families``, the family of each model, whole families are resampled (a cluster bootstrap). Raises :class:`UsageError`
+    for fewer than 4 models or families, unlike numbers of values, and numbers that are not finite.
     """
     n, y = len(predicted), np.asarray(predicted, dtype=np.float64)
     if n < 4:
@@ -54,14 +59,21 @@ def compare_predictors(
             raise UsageError(f"{name!r} has {len(column)} values for {n} models")
         if not (np.isfinite(column).all() and np.isfinite(y).all()):
             raise UsageError(f"{name!r} and the predicted metric need finite numbers")
-    drawn = np.random.default_rng(seed).integers(0, n, (resamples, n))
-    rows = np.concatenate([np.arange(n)[None], drawn])  # the first row is the models themselves
+    names, of = np.unique(np.arange(n) if families is None else families, return_inverse=True)
+    if len(names) < 4:
+        raise UsageError(
+            f"families are resampled from at least 4, and the {n} models that have every metric are of {len(names)}"
+        )
+    drawn = np.random.default_rng(seed).integers(0, len(names), (resamples, len(names)))
+    times = np.stack([np.bincount(each, minlength=len(names)) for each in drawn])
+    weights = np.concatenate([np.ones((1, n)), times[:, of]])  # the first row is the models themselves
     values = {
-        name: {measure: compute(column[rows], y[rows]) for measure, compute in MEASURES.items()}
+        name: {measure: compute(column, y, weights) for measure, compute in MEASURES.items()}
         for name, column in columns.items()
     }
     return Prediction(
         n=n,
+        families=None if families is None else len(names),
         predictors={
             name: {measure: _estimate(drawn_values) for measure, drawn_values in own.items()} for name, own in values.items()
         },
@@ -105,7 +117,8 @@ def choices_of_models(
     found = []
     for size in range(n, 3, -1):
         rows = np.array(list(combinations(range(n), size)))
-        r2 = np.stack([_r2(np.asarray(column, dtype=np.float64)[rows], y[rows]) for column in metrics.values()])
+        chosen = (rows[:, :, None] == np.arange(n)).any(axis=1).astype(np.float64)
+        r2 = np.stack([_r2(np.asarray(column, dtype=np.float64), y, chosen) for column in metrics.values()])
         rows, r2 = rows[defined := ~np.isnan(r2).any(axis=0)], r2[:, defined]
         if not len(rows):
             continue
@@ -143,33 +156,47 @@ def _estimate(values: Floats) -> Measured:
     return Measured(float(values[0]), unit="", interval=interval)
 
 
-def _pearson(x: Floats, y: Floats) -> Floats:
-    """(r,) Pearson's r of each row of two (r, n) arrays; NaN if one does not vary."""
-    one, other = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
-    scale = np.sqrt(sums(one**2) * sums(other**2))
-    varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)
-    r: Floats = np.divide(sums(one * other), scale, out=np.full(len(x), np.nan), where=varied)
+def _pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """(r,) Pearson's r of each set; NaN if x or y does not vary in it."""
+    total = sums(weights)[:, None]
+    one, other = x - sums(weights * x)[:, None] / total, y - sums(weights * y)[:, None] / total
+    scale = np.sqrt(sums(weights * one**2) * sums(weights * other**2))
+    varied = _varies(x, weights) & _varies(y, weights)
+    r: Floats = np.divide(sums(weights * one * other), scale, out=np.full(len(weights), np.nan), where=varied)
     return r
 
 
-def _r2(x: Floats, y: Floats) -> Floats:
-    return _pearson(x, y) ** 2
+def _varies(x: Floats, weights: Floats) -> NDArray[np.bool_]:
+    of_set = np.where(weights > 0, x, np.nan)
+    varies: NDArray[np.bool_] = np.nanmax(of_set, axis=1) > np.nanmin(of_set, axis=1)
+    return varies
 
 
-def _spearman(x: Floats, y: Floats) -> Floats:
-    from scipy.stats import rankdata
-
-    return _pearson(rankdata(x, axis=1), rankdata(y, axis=1))
+def _r2(x: Floats, y: Floats, weights: Floats) -> Floats:
+    return _pearson(x, y, weights) ** 2
 
 
-def _kendall(x: Floats, y: Floats) -> Floats:
+def _spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
+    return _pearson(_ranks(x, weights), _ranks(y, weights), weights)
+
+
+def _ranks(x: Floats, weights: Floats) -> Floats:
+    """(r, n) the rank of each model among those of a set, ties sharing the mean of theirs."""
+    ranks: Floats = weights @ (np.sign(x[None, :] - x[:, None]) / 2) + (sums(weights)[:, None] + 1) / 2
+    return ranks
+
+
+def _kendall(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Tau-b: concordant less discordant pairs, over the geometric mean of the pairs that are not tied in x and in y."""
-    first, second = np.triu_indices(x.shape[1], 1)
-    one, other = np.sign(x[:, first] - x[:, second]), np.sign(y[:, first] - y[:, second])
-    scale = np.sqrt(sums(one**2) * sums(other**2))
-    tau: Floats = np.divide(sums(one * other), scale, out=np.full(len(x), np.nan), where=scale > 0)
+    one, other = np.sign(x[:, None] - x[None, :]), np.sign(y[:, None] - y[None, :])
+
+    def pairs(signs: Floats) -> Floats:
+        return sums((weights @ signs) * weights)
+
+    scale = np.sqrt(pairs(one**2) * pairs(other**2))
+    tau: Floats = np.divide(pairs(one * other), scale, out=np.full(len(weights), np.nan), where=scale > 0)
     return tau
 
 
-MEASURES: dict[str, Callable[[Floats, Floats], Floats]] = {"R²": _r2, "Spearman": _spearman, "Kendall": _kendall}
-"""Each takes two (r, n) arrays, r sets of n models, and gives (r,) values."""
+MEASURES: dict[str, Callable[[Floats, Floats, Floats], Floats]] = {"R²": _r2, "Spearman": _spearman, "Kendall": _kendall}
+"""Each takes (n,) x and y and (r, n) how often each model is in each of r sets, and gives (r,) values."""

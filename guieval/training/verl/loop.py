@@ -200,11 +200,10 @@ def _score(last: AgentLoopOutput, rollout: SemiOnlineRollout, counted: int, *, c
     ``progress`` is the share of steps before the first mismatch, ``success`` whether all matched: UI-S1's SOP (its appendix C)
     if rollouts are made without patches.
     """
-    before = next((number for number, step in enumerate(rollout.steps) if not step.matched), len(rollout.steps))
     last.reward_score = sum(step.reward for step in rollout.steps) / counted
     last.extra_fields["reward_extra_info"] = {
         "score": last.reward_score,
-        "progress": before / counted,
+        "progress": rollout.progress,
         "success": float(rollout.succeeded),
         "patches": float(rollout.patches_used),
         "prompt_too_long": float(cut),

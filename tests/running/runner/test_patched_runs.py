@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from guieval.actions import Press
+from guieval.actions import Action, Press, Stop, Wait
+from guieval.engines import parse_request_id
 from guieval.errors import EngineError, UsageError
 from guieval.journal import METRICS, STEPS, RunFolder
 from guieval.journal.run_files import Manifest
@@ -58,6 +60,74 @@ def ran(directory: Path, engine: ScriptedEngine | None = None, *, resume: bool =
     outcome = opened(directory, engine, **settings).execute(resume=resume)
     store_summary(directory, outcome.summary())
     return engine
+
+
+def retrying(missed: Mapping[int, Sequence[Action]]) -> Callable[[Request], str]:
+    """At each step the wrong actions one by one, then the right one."""
+
+    def answer(request: Request) -> str:
+        task, number = request.task, parse_request_id(request.request_id)[1]
+        wrong = missed.get(task.step_index, ()) if task.episode_id == "a" else ()
+        return reply_with(wrong[number] if number < len(wrong) else task.action, f"try {number}")
+
+    return answer
+
+
+@every_row(
+    ("wrong", "tries", "queried", "right"),
+    [
+        ((HOME,), 1, 1, False),
+        ((HOME,), 2, 2, True),
+        ((HOME, HOME), 2, 2, False),
+        ((Wait(), Stop()), 3, 2, False),  # a stop ends the task
+        ((Wait(), HOME), 2, 3, True),
+        ((Wait(), Wait(), HOME), 2, 4, True),
+        ((Wait(), Wait(), Wait(), HOME), 2, 4, False),  # the third wait of two is a try
+        ((Wait(),) * 6, 2, 4, False),
+    ],
+)
+def test_a_screen_is_tried_again_and_waits_are_forgiven(
+    tmp_path: Path, wrong: Sequence[Action], tries: int, queried: int, right: bool
+) -> None:
+    engine = ScriptedEngine(retrying({1: wrong}))
+    ran(tmp_path / "run", engine, mode="sop-retry", tries=tries)
+    second = [each for each in engine.requests if each.task.key[2:] == ("a", 1)]
+    assert len(second) == queried and len({each.request_id for each in second}) == queried
+    shown = [[each["action"] for each in past_of(request)] for request in second]
+    own = ACTIONS[0].model_dump(mode="json")
+    assert shown == [[own, *(each.model_dump(mode="json") for each in wrong[:number])] for number in range(queried)]
+    record = final(tmp_path / "run")[str(second[0].task.key)]
+    assert (record.exact, len(record.retried)) == (right, queried - 1)
+    summary = evaluate_run(tmp_path / "run").summary
+    assert summary.metrics["PG"].value == pytest.approx(1 if right else 0.75)
+    if right:  # later steps see one response of the step, the right one
+        third = next(each for each in engine.requests if each.task.key[2:] == ("a", 2))
+        assert [each["thought"] for each in past_of(third)] == ["try 0", f"try {queried - 1}"]
+
+
+def test_a_run_with_tries_resumes_counts_every_try_and_has_its_number_in_its_identity(tmp_path: Path) -> None:
+    missed: dict[int, list[Action]] = {0: [HOME], 2: [Wait(), HOME]}
+    clean = tmp_path / "clean"
+    ran(clean, ScriptedEngine(retrying(missed)), mode="sop-retry", concurrency=1)
+    whole, lines = final(clean), (clean / STEPS).read_bytes().splitlines(keepends=True)
+    assert RunFolder(clean).manifest.mode.label == "sop-retry+tries:3"
+    paid = sum(len(each.responses) for record in whole.values() for each in record.billed)
+    assert paid == len(whole) + 3
+    for kept in range(0, len(lines), 3):
+        directory = tmp_path / f"{kept}"
+        shutil.copytree(clean, directory)
+        (directory / STEPS).write_bytes(b"".join(lines[:kept]))
+        ran(directory, ScriptedEngine(retrying(missed)), mode="sop-retry", resume=True)
+        assert final(directory) == whole
+    with pytest.raises(UsageError, match="differs in tries"):
+        opened(clean, ScriptedEngine(policy()), mode="sop-retry", tries=2).execute(resume=True)
+    for settings, message in (
+        ({"mode": "sop", "tries": 2}, "one response a step"),
+        ({"mode": "sop-retry", "patch": "thought-free"}, "takes no patch"),
+        ({"mode": "sop-retry", "samples": 2}, "leave out --samples"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            opened(tmp_path / "other", ScriptedEngine(policy()), **settings)
 
 
 def asked(engine: ScriptedEngine) -> dict[tuple[str, int], Request]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from guieval.actions import Click, Point, Press, Unsupported
+from guieval.actions import Click, Point, Press, Unsupported, Wait
 from guieval.errors import UsageError
 from guieval.journal import ROLLOUT
 from guieval.journal.run_folders import rounds_of
 from guieval.steps import StepRecord
 from guieval.studies.decisions.executions import read_executions
+from guieval.studies.retries import retried, right_in_tries
+from tests.command_line import CommandLine
 from tests.made_runs import record, sample, step, write_run
+from tests.rows import every_row
 
 HERE, BACK = Click(point=Point(500.0, 500.0)), Press(button="BACK")
 FAR = Click(point=Point(10.0, 10.0))
@@ -77,6 +81,37 @@ def test_executions_are_judged_under_the_protocol_asked_for(tmp_path: Path) -> N
     run = write_run(tmp_path / "run", [several(near)])
     assert [each.right for each in read_executions(run, protocol="guievalkit")] == [1]
     assert [each.right for each in read_executions(run, protocol="ui-s1-sop")] == [0]
+
+
+@every_row(
+    ("right", "waits", "stops", "others", "tries", "chance"),
+    [
+        (1, 0, 0, 1, 1, 1 / 2),
+        (1, 0, 0, 2, 2, 2 / 3),  # pass@2: 1 - C(2, 2) / C(3, 2)
+        (1, 1, 0, 1, 1, 1 / 3 + 1 / 3 * 1 / 2),  # right at once, or after the wait
+        (1, 2, 0, 0, 1, 1 / 3 + 2 / 3 * 1 / 2),  # the second wait of one try is a mistake
+        (1, 1, 0, 1, 2, 1),
+        (0, 5, 0, 1, 2, 0),
+        (3, 0, 0, 0, 3, 1),
+        (1, 0, 1, 1, 3, 1 / 3 + 1 / 3 * 1 / 2),  # right before the stop,
+    ],
+)
+def test_the_chance_of_a_right_step(right: int, waits: int, stops: int, others: int, tries: int, chance: float) -> None:
+    assert right_in_tries(right, waits, stops, others, tries) == pytest.approx(chance)
+
+
+def test_progress_and_success_with_tries_are_expected_from_the_samples(tmp_path: Path, guieval: CommandLine) -> None:
+    """By hand: steps are right with 1/2 and 1 (k = 1), with 1 and 1 (k = 2, the wait forgiven either way)."""
+    records = [several(HERE, BACK, index=0, length=2), several(HERE, HERE, index=1, length=2)]
+    run = str(write_run(tmp_path / "run", records))
+    one, two = retried(Path(run), [1, 2], protocol="guievalkit")
+    assert (one.progress.value, one.success.value, one.score.value) == (0.5, 0.5, 0.5)
+    assert (two.progress.value, two.success.value, two.left_out) == (1, 1, 0)
+    (waited,) = retried(write_run(tmp_path / "waited", [several(HERE, Wait())]), [1], protocol="guievalkit")
+    assert waited.progress.value == 1
+    done = guieval("study", "retries", run, "--protocol", "guievalkit", "--tries", "1", "--tries", "2")
+    assert re.search(r"^1 +50\S* .*\n2 +100", done.out, re.MULTILINE), done.out
+    assert "the fewest of a step are 2" in guieval.sentence("study", "retries", run, "--tries", "3")
 
 
 def test_what_cannot_be_pooled_is_refused(tmp_path: Path) -> None:
