@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
@@ -35,13 +35,14 @@ _SETTLING = 4
 """Turns of the event loop in which the steps that a round has answered are recorded and the next ones begin."""
 
 
-class _Row(NamedTuple):
-    """A request as the model reads it; ``limit`` is the greatest number of new tokens."""
+class ReadRequest(NamedTuple):
+    """A request as the model reads it; ``limit`` is the greatest number of new tokens. A blank one does not count."""
 
     inputs: Mapping[str, Any]
     values: Mapping[str, Any]
     seed: int
     limit: int
+    counts: bool = True
 
     @property
     def length(self) -> int:
@@ -66,11 +67,11 @@ class LiveModel(TransformersModel):
         Without requests, a blank one is computed, since other processes may wait for the forward passes.
         """
         read = [self._read(request) for request in requests]
-        rows = [row for row in read if isinstance(row, _Row)]
+        rows = [row for row in read if isinstance(row, ReadRequest)]
         replies = iter(self._replies(rows or [self._idle()]))
-        return [next(replies) if isinstance(each, _Row) else each for each in read]
+        return [next(replies) if isinstance(each, ReadRequest) else each for each in read]
 
-    def _read(self, request: Request) -> _Row | EngineError:
+    def _read(self, request: Request) -> ReadRequest | EngineError:
         try:
             options = chat_options(request)
             values = self._values(options.sampling)
@@ -85,9 +86,9 @@ class LiveModel(TransformersModel):
             return EngineError(f"the model did not answer: {type(error).__name__}: {' '.join(str(error).split())[:500]}")
         own = int.from_bytes(blake2b(f"{self._seed}/{request.request_id}".encode(), digest_size=7).digest())
         limit = room if values["max_tokens"] is None else min(room, int(values["max_tokens"]))
-        return _Row(dict(inputs), values, own if values["seed"] is None else int(values["seed"]), limit)
+        return ReadRequest(dict(inputs), values, own if values["seed"] is None else int(values["seed"]), limit)
 
-    def _idle(self) -> _Row:
+    def _idle(self) -> ReadRequest:
         """A blank picture and a full stop, which take part in the vision tower too."""
         from PIL import Image
 
@@ -96,9 +97,9 @@ class LiveModel(TransformersModel):
         text = self._processor.tokenizer.apply_chat_template([message], chat_template=template, tokenize=False)
         blank = Image.new("RGB", (32, 32))
         inputs = self._processor(text=[text], images=[blank], return_tensors="pt", add_special_tokens=False)
-        return _Row(dict(inputs), self._values({}), 0, 1)
+        return ReadRequest(dict(inputs), self._values({}), 0, 1, counts=False)
 
-    def _replies(self, rows: Sequence[_Row]) -> list[Response]:
+    def _replies(self, rows: Sequence[ReadRequest]) -> list[Response]:
         import torch
         from transformers import GenerationConfig
 
@@ -140,6 +141,7 @@ class LockstepEngine:
     """An engine over a model in training. The first process (``rank`` 0) runs the evaluation, the others :meth:`follow` it.
 
     A process generates at most ``batch`` responses at once. ``timeout`` (seconds) is how long a process waits for the others.
+    ``live`` makes what answers of the weights, and ``name`` is the engine that its runs record.
     """
 
     images: ImageForm = "bytes"
@@ -154,13 +156,16 @@ class LockstepEngine:
         timeout: float = 1800.0,
         seed: int = 0,
         sharded: bool = False,
+        live: Callable[..., LiveModel] = LiveModel,
+        name: str = "transformers",
     ) -> None:
         self.capacity = processes * batch
         """Requests in flight that keep all processes busy."""
+        self.name = name
         self.rank = rank
         self.failure: BaseException | None = None
         """Why a round failed: memory, or another process that is gone."""
-        self._checkpoint, self._seed, self._sharded = checkpoint, seed, sharded and processes > 1
+        self._checkpoint, self._seed, self._sharded, self._live = checkpoint, seed, sharded and processes > 1, live
         self._processes, self._pause = processes, timeout / BEATS
         self._model: LiveModel | None = None
         self._progress: RunProgress | None = None
@@ -171,7 +176,7 @@ class LockstepEngine:
     def adopt(self, model: Any, processor: Any) -> None:
         """Answer with these weights until :meth:`dismiss`."""
         self.failure, self._progress, self._waiting = None, None, []
-        self._model = LiveModel(model, processor, self._checkpoint, seed=self._seed, sharded=self._sharded)
+        self._model = self._live(model, processor, self._checkpoint, seed=self._seed, sharded=self._sharded)
 
     def follow(self) -> None:
         """Generate this process's share of every round until the first process ends the evaluation."""
@@ -293,7 +298,7 @@ def _gathered(answers: Any) -> list[Any]:
     return everywhere or []
 
 
-def _padded(rows: Sequence[_Row], pad: int) -> dict[str, Any]:
+def _padded(rows: Sequence[ReadRequest], pad: int) -> dict[str, Any]:
     """The inputs of single prompts as one batch: values of tokens are padded on the left, others follow each other."""
     import torch
     from torch.nn.functional import pad as padded

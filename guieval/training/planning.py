@@ -225,16 +225,18 @@ def _method(config: TrainingConfig, given: Callable[[str], Any], rows: Rows) -> 
     replies, evaluation = not isinstance(config, SFTTraining), config.evaluation
     vllm = replies and given("use_vllm")
     colocated = vllm and given("vllm_mode") == "colocate"
+    inside = evaluation is not None and not evaluation.sidecar
     return Method(
         dtype=config.dtype,
         mixed=bool(given("bf16") or given("fp16")),
         checkpointing=bool(given("gradient_checkpointing")),
         reference=replies and given("beta") != 0,
         generated=max(AT_ONCE, rows.rows) if replies and not vllm else 0,
-        evaluated=given("per_device_eval_batch_size") if evaluation is not None and not evaluation.sidecar else 0,
+        evaluated=given("per_device_eval_batch_size") if inside and not vllm else 0,
         expandable="expandable_segments:False" not in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""),
         vllm=given("vllm_gpu_memory_utilization") if colocated else 0.0,
         sleeps=colocated and given("vllm_enable_sleep_mode"),
+        evaluates=colocated and inside,
     )
 
 
