@@ -158,7 +158,7 @@ test-train:
 	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider $(TRAIN)
 
 # Of the tests with TRL and with verl, what the middle tier has time for.
-TRAINERS = $(addprefix tests/training/test_,behaviour.py rows.py speed.py answers.py lora.py trainers.py)
+TRAINERS = $(addprefix tests/training/test_,behaviour.py rows.py speed.py answers.py lora.py trainers.py transformers_engine.py)
 LONG = resumed or processes_share or goes_on or evaluation_changes_nothing or loss_falls or micro_batches_and or fillers_change
 test-trainers:
 	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider $(TRAINERS) -k 'not ($(LONG))'

@@ -252,7 +252,16 @@ class Answer(_Action):
     text: str
 
 
-DeviceAction: TypeAlias = Annotated[DoubleClick | RightClick | Hover | Drag | Hotkey | Answer, Field(discriminator="type")]
+class Ask(_Action):
+    """Ask the user the question ``text``; an environment with a simulated user adds its answer to the goal."""
+
+    type: Literal["ASK"] = "ASK"
+    text: str
+
+
+DeviceAction: TypeAlias = Annotated[
+    DoubleClick | RightClick | Hover | Drag | Hotkey | Answer | Ask, Field(discriminator="type")
+]
 """Actions of devices that Table 9 does not have."""
 
 

@@ -432,7 +432,7 @@ class Score(BaseModel):
     """The score of the environment at the end of a task.
 
     ``progress`` is the part of the task that is done, in [0, 1]; 1 for a success. ``side_effects`` are changes that the task
-    did not ask for, in words.
+    did not ask for, in words. ``needs_stop``: by the environment's own rule a task is a success only if the model ended it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -441,6 +441,7 @@ class Score(BaseModel):
     progress: Annotated[float, Field(ge=0.0, le=1.0)]
     side_effects: tuple[str, ...] = ()
     reason: str = ""
+    needs_stop: bool = False
 
 
 class Outcome(BaseModel):

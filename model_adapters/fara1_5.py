@@ -45,7 +45,8 @@ CALLS = calls.CallTable(
             lambda call: calls.FINISH,
             lambda action, _: {"answer": "" if action == calls.FINISH else describe(action)},
         ),
-        **calls.outside("read_page_answer_question", "ask_user_question"),
+        "ask_user_question": calls.asked("question"),
+        **calls.outside("read_page_answer_question"),
     }
 )
 

@@ -53,7 +53,8 @@ CALLS = calls.CallTable(
         "terminate": calls.stopped("status", _STATUSES),
         "answer": calls.answered("text"),
         "double_click": calls.double_clicked("coordinate"),
-        **calls.outside("ask_user", "mcp_tool"),
+        "ask_user": calls.asked("text"),
+        **calls.outside("mcp_tool"),
     }
 )
 

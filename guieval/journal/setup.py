@@ -45,6 +45,8 @@ class EngineFacts(_Recorded):
     dtype: str | None = Field(None, description="precision of the weights, e.g. bfloat16")
     quantization: str | None = Field(None, description='method of quantization; "none" if it is known that there is none')
     attention: str | None = Field(None, description="backend of the attention")
+    cache: str | None = Field(None, description="cache of keys and values of engine transformers: dynamic or static")
+    batch_size: int | None = Field(None, description="most requests that engine transformers computes at once")
     min_pixels: int | None = Field(None, description="fewest pixels of an image before the processor enlarges it")
     max_pixels: int | None = Field(None, description="most pixels of an image before the processor reduces it")
     chat_template: str | None = Field(None, description="first 16 hexadecimal digits of the template's SHA-256")
@@ -92,7 +94,10 @@ class Setup(_Recorded):
             "engine" if fact == "name" else fact.replace("_", " "): [getattr(each, fact) for each in self.engines]
             for fact in of_engines
         }
+        sizes = [None if each.batch_size is None else str(each.batch_size) for each in self.engines]
         named |= {
+            "cache": [each.cache for each in self.engines],
+            "batch size": sizes,
             "images": [self.images],
             "request": [None if self.request is None else self.request.sha256[:16]],
             "system fingerprint": self.fingerprints,
@@ -142,6 +147,7 @@ class Change(NamedTuple):
 
 
 OF_RESPONSES = ("request", "system fingerprint", "answered as")
+_OF_TRANSFORMERS = ("cache", "batch size")
 _OF_ENGINES = ("engine", "version")
 _OF_THE_MODEL = ("pixels", "chat template", *OF_RESPONSES)
 """Facts in which two models always differ."""
@@ -189,7 +195,7 @@ def describe(setups: Sequence[Setup], *, request: bool = True) -> str:
     known = [f"{name} {_listed(values)}" for name, values in facts.items() if values and name not in _OF_ENGINES]
     engine = [engine_of(setups)] if facts["engine"] or facts["version"] else []
     expected = () if facts["engine"] == (AGENT,) else facts
-    unknown = [name for name in expected if not facts[name] and name not in OF_RESPONSES]
+    unknown = [name for name in expected if not facts[name] and name not in (*OF_RESPONSES, *_OF_TRANSFORMERS)]
     return ", ".join((*engine, *known)) + (f"; {UNKNOWN}: {', '.join(unknown)}" if unknown else "")
 
 

@@ -44,6 +44,7 @@ from guieval.steps import (
 )
 
 _JUDGED = "judged repetitions"
+_ASKED = "judged repetitions of tasks to be stopped"
 
 
 def _ended_by(name: Ended) -> Callable[[Outcome], float]:
@@ -53,6 +54,12 @@ def _ended_by(name: Ended) -> Callable[[Outcome], float]:
 _SUMS: Mapping[str, Callable[[Outcome], float]] = {
     "success": lambda outcome: outcome.score.success,
     "progress": lambda outcome: outcome.score.progress,
+    "to be stopped": lambda outcome: outcome.score.needs_stop,
+    "score with a stop": lambda outcome: outcome.score.progress * (outcome.score.needs_stop and outcome.stopped is not None),
+    "score above 0": lambda outcome: outcome.score.progress > 0 and outcome.score.needs_stop,
+    "full score with a stop": lambda outcome: (
+        outcome.score.progress == 1 and outcome.score.needs_stop and outcome.stopped is not None
+    ),
     "with steps": lambda outcome: outcome.steps is not None,
     "steps": lambda outcome: outcome.steps or 0,
     "successes with steps": lambda outcome: outcome.steps is not None and outcome.ended == "success",
@@ -248,6 +255,14 @@ SUCCESS = TaskMetric(SUCCESS_RATE.name, "share of the repetitions that are a suc
 TASK_METRICS = (
     SUCCESS,
     TaskMetric(PROGRESS.name, "mean progress that the environment states", "progress", _JUDGED, spans=True),
+    *(
+        TaskMetric(name, meaning, name, _ASKED, "to be stopped", spans=True)
+        for name, meaning in {
+            "score with a stop": "mean progress, 0 without a stop: AndroidWorld's own rule (suite_utils.py at d9c569f)",
+            "score above 0": "any progress, however the task ended: BlueLM-GUI's rule (AndroidWorld/agent.py at 7689eba)",
+            "full score with a stop": "progress 1 and a stop: guieval's rule for AndroidWorld",
+        }.items()
+    ),
     TaskMetric(
         "false completion",
         "of the repetitions that the model stopped as finished, those that are no success",
@@ -273,7 +288,7 @@ TASK_METRICS = (
     ),
 )
 """The metrics of tasks, without pass@n and pass^n, which exist only for n repetitions."""
-LEADING = tuple(metric for metric in TASK_METRICS if metric.spans or metric.name == "mean steps")
+LEADING = tuple(metric for metric in TASK_METRICS if metric.name in (SUCCESS_RATE.name, PROGRESS.name, "mean steps"))
 """Those that tables of several runs show."""
 
 
@@ -335,7 +350,9 @@ def summarise_tasks(
 ) -> TaskSummary:
     """The metrics of a run of tasks, or their means over runs that are repeats; metrics of the user are of steps."""
     columns, scored = runs[0], [(run, run.judged[protocol.name]) for run in runs]
-    metrics = {metric.name: measured(metric, scored, intervals=intervals) for metric in TASK_METRICS}
+    asked = any(_sum(run, "to be stopped").any() for run in runs)
+    shown = [metric for metric in TASK_METRICS if asked or metric.below != "to be stopped"]
+    metrics = {metric.name: measured(metric, scored, intervals=intervals) for metric in shown}
     passed = [_passed(run) for run in runs]
     counts = [run.ends(judged) for run, judged in scored]
     ends = {end: sum(each[end] for each in counts) for end in counts[0]}

@@ -37,7 +37,8 @@ class StageResponse(BaseModel):
     """The response of one stage. ``model`` is the checkpoint's name, ``served`` what the response calls it.
 
     ``query`` is what a grounder was given, ``crop`` (left, top, right, bottom) the part of the screenshot, in pixels, that the
-    model was shown. ``seconds`` is from sending the request to the end of the response.
+    model was shown. ``seconds`` is from sending the request to the end of the response, without waiting for other requests if
+    the engine knows that.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from guieval.steps import Sample, Usage, whole_text
@@ -70,7 +70,8 @@ class Response:
     ``usage`` is that of this response, ``other_usage`` that of each other one which was received and paid for on the way to it.
     ``finish_reason`` is the server's word for how it ended, :attr:`ended` its meaning. ``logprob`` is the mean natural
     log-probability of its tokens, if requested; ``model`` the server's name of the model that wrote it, ``fingerprint`` that of
-    the server's set-up (``system_fingerprint``). ``key_removed``: it held the key, which ``[API key]`` replaces.
+    the server's set-up (``system_fingerprint``). ``key_removed``: it held the key, which ``[API key]`` replaces. ``seconds`` is
+    how long it took without waiting for other requests, if the engine knows that.
     """
 
     text: str
@@ -84,6 +85,7 @@ class Response:
     calls: tuple[Call, ...] = ()
     other_usage: tuple[Usage, ...] = ()
     key_removed: bool = False
+    seconds: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("text", "reasoning", "finish_reason", "model", "fingerprint"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from guieval.actions import Action, Answer, DeviceAction, Hotkey, Open, Type, Unsupported
+from guieval.actions import Action, Answer, Ask, DeviceAction, Hotkey, Open, Type, Unsupported
 from guieval.errors import ParseError, in_short
 from guieval.evaluation import ActionEvaluator
 from guieval.models import ABCModel, Response
@@ -105,8 +105,8 @@ def _storable_device(action: DeviceAction | None) -> DeviceAction | None:
     match action:
         case Hotkey():
             return Hotkey(keys=tuple(map(whole_text, action.keys)))
-        case Answer():
-            return Answer(text=whole_text(action.text))
+        case Answer() | Ask():
+            return type(action)(text=whole_text(action.text))
     return action
 
 

@@ -195,13 +195,15 @@ def _in_process(config: RunConfig, slots: int | None) -> Answering:
         arguments=config.server.vllm,
         chat_templates=folder,
         attention=config.server.attention,
+        batch_size=config.server.batch_size,
+        cache=config.server.cache,
     )
     if config.server.engine == "transformers":
         from guieval.engines.in_process.transformers import transformers_engine
 
         engine = transformers_engine(checkpoint)
-        # it answers one request at a time; with a second slot, the next step's screenshots are read meanwhile
-        return Answering(engine, slots or 2, engine.load)
+        # while a batch is computed, the next screenshots are read, and the next batch is chosen by length among these requests
+        return Answering(engine, slots or 4 * config.server.batch_size, engine.load)
     from guieval.engines.in_process.vllm import vllm_engine
 
     served = vllm_engine(checkpoint)

@@ -46,6 +46,7 @@ Engine: TypeAlias = Literal[
     "auto", "openai", "openai-responses", "anthropic", "gemini", "local", "replay", "vllm", "vllm-inprocess", "transformers"
 ]
 Attention: TypeAlias = Literal["auto", "sdpa", "flash_attention_2", "flash_attention_3", "eager"]
+Cache: TypeAlias = Literal["dynamic", "static"]
 
 
 class Group(BaseModel):
@@ -184,10 +185,22 @@ class Server(Group):
     attention: Attention = setting(
         "auto", "attention of engine transformers; auto: the best that is installed", RUNTIME, PUBLIC
     )
+    batch_size: int = setting(
+        8, "most requests of similar length that engine transformers computes at once", RUNTIME, PUBLIC, ge=1, le=1024
+    )
+    cache: Cache = setting(
+        "dynamic",
+        "keys and values of engine transformers; static: memory of fixed size, whose steps are compiled on a GPU",
+        RUNTIME,
+        PUBLIC,
+    )
     reuse_server: bool = setting(False, "use a vLLM server left running, and leave it running (engine: vllm)", RUNTIME, FLAG)
     replay: File | None = setting(None, "earlier run whose journal answers (engine: replay)", FLAG)
     concurrency: Concurrency = setting(
-        None, "requests in flight, or auto to find out (default 64; engine vllm: auto; local agents: CPU cores)", RUNTIME, FLAG
+        None,
+        "requests in flight, or auto to find out (default 64; engine vllm: auto, transformers: 4 batches, local: CPU cores)",
+        RUNTIME,
+        FLAG,
     )
     timeout: float = setting(
         120.0, "seconds before one attempt of a request times out", RUNTIME, FLAG, gt=0, allow_inf_nan=False

@@ -13,21 +13,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
-from guieval.engines import mean_logprob
+from guieval.engines.in_process.batches import PromptRow
 from guieval.engines.in_process.chat_prompts import chat_options
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.in_process.transformers import TransformersModel
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import Bill, ImageForm, Request, Response
 from guieval.running.progress.counts import RunProgress
-from guieval.settings.sampling import Draw
-from guieval.steps import LOWEST_LOGPROB
 
 BEATS = 8
 """Rounds within the time after which waiting processes give up, at least, even while no request is ready."""
@@ -35,30 +33,13 @@ _SETTLING = 4
 """Turns of the event loop in which the steps that a round has answered are recorded and the next ones begin."""
 
 
-class ReadRequest(NamedTuple):
-    """A request as the model reads it; ``limit`` is the greatest number of new tokens. A blank one does not count."""
-
-    inputs: Mapping[str, Any]
-    values: Mapping[str, Any]
-    seed: int
-    limit: int
-    counts: bool = True
-
-    @property
-    def length(self) -> int:
-        return int(self.inputs["input_ids"].shape[1])
-
-
 class LiveModel(TransformersModel):
-    """A model that is already in memory; answers several requests in one batch, in the caller's thread.
-
-    ``sharded`` weights need a forward pass of all processes until the longest response of all has ended.
-    """
+    """A model that is already in memory; answers several requests in one batch, in the caller's thread."""
 
     def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint, *, seed: int = 0, sharded: bool = False) -> None:
         super().__init__(checkpoint)
         self._loop.close()
-        self._seed, self._sharded = seed, sharded
+        self._seed, self.sharded = seed, sharded
         self.adopt(model, processor)
 
     def answers(self, requests: Sequence[Request]) -> list[Response | EngineError]:
@@ -66,75 +47,31 @@ class LiveModel(TransformersModel):
 
         Without requests, a blank one is computed, since other processes may wait for the forward passes.
         """
-        read = [self._read(request) for request in requests]
-        rows = [row for row in read if isinstance(row, ReadRequest)]
+        read = [self._row_or_error(request) for request in requests]
+        rows = [row for row in read if isinstance(row, PromptRow)]
         replies = iter(self._replies(rows or [self._idle()]))
-        return [next(replies) if isinstance(each, ReadRequest) else each for each in read]
+        return [next(replies) if isinstance(each, PromptRow) else each for each in read]
 
-    def _read(self, request: Request) -> ReadRequest | EngineError:
+    def _row_or_error(self, request: Request) -> PromptRow | EngineError:
         try:
-            options = chat_options(request)
-            values = self._values(options.sampling)
-            inputs = self._inputs(request, options.template)
-            length = int(inputs["input_ids"].shape[1])
-            room = self._longest - length
-            if room < 1:
-                raise ValueError(f"the prompt has {length} tokens, and the model's context length is {self._longest}")
+            return self._read(request)
         except UsageError as error:
             return FatalEngineError(str(error))
         except Exception as error:  # an image, a template or a processor may fail in any way; other requests can be answered
             return EngineError(f"the model did not answer: {type(error).__name__}: {' '.join(str(error).split())[:500]}")
-        own = int.from_bytes(blake2b(f"{self._seed}/{request.request_id}".encode(), digest_size=7).digest())
-        limit = room if values["max_tokens"] is None else min(room, int(values["max_tokens"]))
-        return ReadRequest(dict(inputs), values, own if values["seed"] is None else int(values["seed"]), limit)
 
-    def _idle(self) -> ReadRequest:
+    def _seed_of(self, request: Request) -> int:
+        return int.from_bytes(blake2b(f"{self._seed}/{request.request_id}".encode(), digest_size=7).digest())
+
+    def _idle(self) -> PromptRow:
         """A blank picture and a full stop, which take part in the vision tower too."""
         from PIL import Image
 
-        template = self.checkpoint.chat_template or self._processor.chat_template or self._processor.tokenizer.chat_template
         message = {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "."}]}
-        text = self._processor.tokenizer.apply_chat_template([message], chat_template=template, tokenize=False)
+        text = self._processor.tokenizer.apply_chat_template([message], chat_template=self._template, tokenize=False)
         blank = Image.new("RGB", (32, 32))
         inputs = self._processor(text=[text], images=[blank], return_tensors="pt", add_special_tokens=False)
-        return ReadRequest(dict(inputs), self._values({}), 0, 1, counts=False)
-
-    def _replies(self, rows: Sequence[ReadRequest]) -> list[Response]:
-        import torch
-        from transformers import GenerationConfig
-
-        inputs = {name: value.to(self._model.device) for name, value in _padded(rows, self._pad).items()}
-        width = inputs["input_ids"].shape[1]
-        values = rows[0].values
-        ends = [*([] if values["ignore_eos"] else self._ends), *values["stop_token_ids"]]
-        wanted = values["logprobs"] is not None and values["logprobs"] is not False
-        with torch.no_grad():
-            output = self._model.generate(
-                **inputs,
-                generation_config=GenerationConfig(
-                    do_sample=False,  # the processors draw
-                    max_new_tokens=max(row.limit for row in rows),
-                    min_new_tokens=values["min_tokens"] or None,
-                    eos_token_id=ends or None,
-                    pad_token_id=self._pad,
-                    stop_strings=list(values["stop"]) or None,
-                    return_dict_in_generate=True,
-                    output_logits=wanted,
-                ),
-                logits_processor=_processors(values, [row.seed for row in rows], inputs["attention_mask"]),
-                tokenizer=self._processor.tokenizer,
-                synced_gpus=self._sharded,
-            )
-        replies = []
-        for number, row in enumerate(rows):
-            tokens = _own_tokens(output.sequences[number, width:].tolist()[: row.limit], ends, self._pad, values["stop"])
-            logprob = None
-            if wanted:
-                pairs = zip(tokens, output.logits, strict=False)
-                chosen = [float(logits[number].float().log_softmax(-1)[token]) for token, logits in pairs]
-                logprob = mean_logprob([max(each, LOWEST_LOGPROB) for each in chosen])
-            replies.append(self._reply(tokens, row.length, row.limit, values, logprob))
-        return replies
+        return PromptRow(dict(inputs), self._values({}), 0, 1)
 
 
 class LockstepEngine:
@@ -296,77 +233,3 @@ def _gathered(answers: Any) -> list[Any]:
     everywhere = [None] * distributed.get_world_size() if distributed.get_rank() == 0 else None
     distributed.gather_object(answers, everywhere, dst=0)
     return everywhere or []
-
-
-def _padded(rows: Sequence[ReadRequest], pad: int) -> dict[str, Any]:
-    """The inputs of single prompts as one batch: values of tokens are padded on the left, others follow each other."""
-    import torch
-    from torch.nn.functional import pad as padded
-
-    longest = max(row.length for row in rows)
-    batch = {}
-    for name in {name: None for row in rows for name in row.inputs}:
-        parts = []
-        for row in rows:
-            if (value := row.inputs.get(name)) is None:
-                continue
-            if value.ndim == 2 and value.shape == row.inputs["input_ids"].shape:
-                value = padded(value, (longest - row.length, 0), value=pad if name == "input_ids" else 0)
-            parts.append(value)
-        batch[name] = torch.cat(parts)
-    return batch
-
-
-def _own_tokens(tokens: list[int], ends: Sequence[int], pad: int, stops: Sequence[str]) -> list[int]:
-    """The tokens of a row up to its end, without those that fill the batch after it."""
-    for place, token in enumerate(tokens):
-        if token in ends:
-            return tokens[: place + 1]
-        if token == pad and stops:  # it ended with a stop string
-            return tokens[:place]
-    return tokens
-
-
-def _processors(values: Mapping[str, Any], seeds: Sequence[int], mask: Any) -> Any:
-    """Penalties of tokens and, unless decoding is greedy, draws: with Gumbel noise, the largest is one from the distribution.
-
-    ``mask`` (rows, prompt) is 0 if a prompt is padded. Each row has random numbers of its own.
-    """
-    import torch
-    from transformers import (
-        LogitsProcessorList,
-        MinPLogitsWarper,
-        TemperatureLogitsWarper,
-        TopKLogitsWarper,
-        TopPLogitsWarper,
-    )
-
-    repetition, presence, frequency = (values[f"{name}_penalty"] for name in ("repetition", "presence", "frequency"))
-    made: list[Any] = []
-
-    def penalised(ids: Any, scores: Any) -> Any:
-        width = mask.shape[1]
-        written = torch.zeros_like(scores).scatter_add(1, ids[:, width:], torch.ones_like(ids[:, width:], dtype=scores.dtype))
-        seen = written.scatter_add(1, ids[:, :width], mask.to(scores.dtype)) > 0
-        scores = torch.where(seen, torch.where(scores < 0, scores * repetition, scores / repetition), scores)
-        return scores - frequency * written - presence * (written > 0)
-
-    if (repetition, presence, frequency) != (1.0, 0.0, 0.0):
-        made.append(penalised)
-    if (draw := Draw.of(values)) is not None:
-        divisor, top_k, top_p, min_p = draw
-        made.append(TemperatureLogitsWarper(divisor))
-        if top_k > 0:
-            made.append(TopKLogitsWarper(top_k))
-        if top_p < 1:
-            made.append(TopPLogitsWarper(top_p))
-        if min_p:
-            made.append(MinPLogitsWarper(min_p))
-        dice = [torch.Generator(mask.device).manual_seed(seed) for seed in seeds]
-
-        def drawn(ids: Any, scores: Any) -> Any:
-            noise = torch.stack([torch.empty_like(scores[0]).exponential_(generator=each) for each in dice])
-            return scores - noise.log()
-
-        made.append(drawn)
-    return LogitsProcessorList(made)

@@ -6,22 +6,26 @@ which is awake during an evaluation and asleep after it, or over the endpoint of
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
 from guieval.engines import mean_logprob
+from guieval.engines.in_process.batches import PromptRow
 from guieval.engines.in_process.chat_prompts import pictures
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.models import Request, Response
 from guieval.settings.sampling import NEUTRAL
 from guieval.steps import LOWEST_LOGPROB
-from guieval.training.lockstep import LiveModel, ReadRequest
+from guieval.training.lockstep import LiveModel
 
 AT_ONCE = 32
 """Requests of each process in one round; vLLM makes batches of them by itself."""
+IDLE = "idle"
+"""In the inputs of a blank prompt, which takes part for a process without a request."""
 _PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
 READ_OTHERWISE = (
     "vLLM reads prompts otherwise than the model that is trained, so its images are processed otherwise: use the checkpoint's "
@@ -81,17 +85,17 @@ class RolloutVLLM(LiveModel):
     def _inputs(self, request: Request, options: Mapping[str, Any]) -> Any:
         return {"input_ids": super()._inputs(request, options)["input_ids"], "images": pictures(request)}
 
-    def _idle(self) -> ReadRequest:
+    def _idle(self) -> PromptRow:
         from PIL import Image
 
         row = super()._idle()
-        return row._replace(inputs={"input_ids": row.inputs["input_ids"], "images": [Image.new("RGB", (32, 32))]})
+        return row._replace(inputs={"input_ids": row.inputs["input_ids"], "images": [Image.new("RGB", (32, 32))], IDLE: True})
 
-    def _replies(self, rows: Sequence[ReadRequest]) -> list[Response]:
+    def _replies(self, rows: Sequence[PromptRow]) -> list[Response]:
         from accelerate.utils import gather_object
 
         generation = self._trainer.vllm_generation
-        everywhere = gather_object([(len(rows), [(row.values, row.limit) for row in rows if row.counts])])
+        everywhere = gather_object([(len(rows), [(row.values, row.limit) for row in rows if IDLE not in row.inputs])])
         counted = [each for _, own in everywhere for each in own] or [(rows[0].values, 1)]
         values = counted[0][0]
         filled = [*rows, *[self._idle()] * (max(count for count, _ in everywhere) - len(rows))]
@@ -100,24 +104,24 @@ class RolloutVLLM(LiveModel):
         image = self._processor.image_token_id
         sent = [_once(each, image) for each in whole] if generation.mode == "colocate" else whole
         generation.generation_kwargs = self._parameters(values, max(limit for _, limit in counted))
+        started = time.monotonic()
         read, made, logps, _ = generation.generate(sent, [row.inputs["images"] or None for row in filled], 1)
         if list(map(list, read)) != whole:
             raise UsageError(READ_OTHERWISE)
-        replies = []
-        for row, prompt, completion, sampled in zip(rows, whole, made, logps, strict=False):
+        replies, seconds = [], time.monotonic() - started
+        for row, completion, sampled in zip(rows, made, logps, strict=False):
             tokens, logprob = list(completion)[: row.limit], None
             if values["logprobs"] not in (None, False):
                 chosen = [LOWEST_LOGPROB if each is None else max(each, LOWEST_LOGPROB) for (each, *_) in sampled]
                 logprob = mean_logprob(chosen[: row.limit])
-            replies.append(self._reply(tokens, len(prompt), row.limit, values, logprob))
+            replies.append(self._reply(tokens, row, logprob, row.seconds + seconds))
         return replies
 
     def _parameters(self, values: Mapping[str, Any], limit: int) -> dict[str, Any]:
         """All that decides a response, in vLLM's names, since TRL would send what it does not find here as in a rollout."""
         names = ("temperature", "top_p", "top_k", "min_p", *_PENALTIES, "seed", "min_tokens", "ignore_eos")
-        ends = [*([] if values["ignore_eos"] else self._ends), *values["stop_token_ids"]]
         sent = {"stop": list(values["stop"])} if values["stop"] else {}
-        return {**{name: values[name] for name in names}, **sent, "stop_token_ids": ends, "max_tokens": limit}
+        return {**{name: values[name] for name in names}, **sent, "stop_token_ids": self._ends_of(values), "max_tokens": limit}
 
 
 def _once(tokens: Sequence[int], image: int) -> list[int]:

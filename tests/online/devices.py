@@ -9,7 +9,19 @@ from typing import TypeVar
 import pytest
 
 from guieval import actions
-from guieval.actions import Answer, DeviceAction, DoubleClick, Drag, ExecutableAction, Hotkey, Hover, Point, RightClick, Scroll
+from guieval.actions import (
+    Answer,
+    Ask,
+    DeviceAction,
+    DoubleClick,
+    Drag,
+    ExecutableAction,
+    Hotkey,
+    Hover,
+    Point,
+    RightClick,
+    Scroll,
+)
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 
@@ -18,7 +30,7 @@ SOMEWHERE, BUTTONS_TOO = Point(1, 1), actions.ActionSpace(buttons=frozenset(acti
 DEVICE_ACTIONS: tuple[DeviceAction, ...] = (
     *(DoubleClick(point=SOMEWHERE), RightClick(point=SOMEWHERE), Hover(point=SOMEWHERE)),
     *(Drag(start=Point(0, 0), end=Point(1000, 1000)), Drag(end=SOMEWHERE)),
-    *(Hotkey(keys=("ctrl", "c")), Hotkey(keys=("ctrl", "'); import os; ('")), Answer(text="7 o'clock")),
+    *(Hotkey(keys=("ctrl", "c")), Hotkey(keys=("ctrl", "'); import os; ('")), Answer(text="7 o'clock"), Ask(text="Which?")),
 )
 EVERY: tuple[ExecutableAction, ...] = (
     *(action for each in BUTTONS_TOO.examples if (action := actions.executable(each)) is not None),

@@ -240,6 +240,22 @@ def test_figures_are_the_scripts_own(ran: Ran) -> None:
     assert sum(share.n for share in by_app.values()) == 8 and sum(share.count for share in by_app.values()) == 3
 
 
+def test_one_journal_has_the_success_of_every_published_finish_rule(ran: Ran, tmp_path: Path) -> None:
+    """By hand, of eight tasks: a rule that ignored the stop, or the half score, would give another of these three numbers."""
+    run = shutil.copytree(ran.run, tmp_path / "run")
+    ends = [(1, "finish"), (1, None), (0.5, "finish"), (0.5, "impossible"), (0.5, None), (0, "finish"), (0, None), (0, None)]
+    lines = [json.loads(line) for line in (run / TASKS).read_text().splitlines()]
+    for line, (progress, stopped) in zip(lines, ends, strict=True):
+        del line["crc32"]
+        outcome = line["samples"][0]["outcome"]
+        outcome["score"] |= {"success": progress == 1, "progress": progress, "needs_stop": True}
+        outcome |= {"stopped": stopped, "ended": "success" if progress == 1 else "failed"}
+    (run / TASKS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = {name: metric.value for name, metric in figures_of(run).metrics.items()}
+    assert (found["score with a stop"], found["score above 0"], found["full score with a stop"]) == (2 / 8, 5 / 8, 1 / 8)
+    assert (found["success rate"], found["progress"]) == (2 / 8, 3.5 / 8)
+
+
 def test_the_model_sees_its_own_past(ran: Ran) -> None:
     """Steps whose reply was not carried out are not part of the history."""
     seen: dict[str, list[tuple[int, int]]] = {}

@@ -24,7 +24,7 @@ Done: TypeAlias = "subprocess.CompletedProcess[str]"
 
 EPISODES = 40
 NEED_TRL = ["answers", "behaviour", "kept_rows", "lockstep", "lora", "online", "planning", "processes", "rows", "speed"]
-NEED_TRL += ["study", "tiny_policy_training", "trainers", "trl_rewards"]
+NEED_TRL += ["study", "tiny_policy_training", "trainers", "transformers_engine", "trl_rewards"]
 collect_ignore = [] if importlib.util.find_spec("trl") else [f"test_{name}.py" for name in NEED_TRL]
 """Without TRL the other part is tried alone: `make test-train` has it."""
 

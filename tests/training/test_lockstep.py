@@ -13,13 +13,14 @@ import pytest
 import torch
 
 from guieval.data.screenshots import read_screenshot
+from guieval.engines.in_process.batches import processors
 from guieval.errors import EngineError, FatalEngineError
 from guieval.journal import RunFolder
 from guieval.models import Request, Response
 from guieval.training.building import TrainerParts
 from guieval.training.config import TrainingConfig
 from guieval.training.evaluation import Evaluator
-from guieval.training.lockstep import LiveModel, LockstepEngine, _processors
+from guieval.training.lockstep import LiveModel, LockstepEngine
 
 from .conftest import Configured, by_torchrun, evaluations, launched, log, written
 
@@ -141,7 +142,7 @@ def test_draws_follow_the_distribution(settings: dict[str, float], logits: Seque
     values, count = {**NEUTRAL, **settings}, 4000
     scores = torch.tensor([logits] * count)
     ids = torch.zeros((count, 1), dtype=torch.long)
-    drawn = Counter(_processors(values, range(count), torch.ones_like(ids))(ids, scores).argmax(-1).tolist())
+    drawn = Counter(processors(values, range(count), torch.ones_like(ids))(ids, scores).argmax(-1).tolist())
     chances = (torch.tensor(logits) / values["temperature"]).softmax(-1)
     order = chances.argsort(descending=True, stable=True).tolist()
     kept = order
@@ -161,7 +162,7 @@ def test_penalties_count_no_padding() -> None:
     values = {**NEUTRAL, "temperature": 0.0, "repetition_penalty": 2.0, "presence_penalty": 0.5, "frequency_penalty": 0.25}
     ids = torch.tensor([[0, 0, 1, 2, 2]])  # two padded places, a prompt of 1, and 2 written twice
     mask = torch.tensor([[0, 0, 1]])
-    scores = _processors(values, [0], mask)(ids, torch.tensor([[4.0, 4.0, -4.0, 4.0]]))
+    scores = processors(values, [0], mask)(ids, torch.tensor([[4.0, 4.0, -4.0, 4.0]]))
     assert scores.tolist() == [[4.0, 2.0, -8.0 - 0.5 - 2 * 0.25, 4.0]]
 
 

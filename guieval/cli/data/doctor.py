@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from packaging.requirements import Requirement
@@ -31,6 +31,7 @@ from guieval.registry import benchmarks, list_adapters, list_benchmarks, list_mo
 from guieval.reports.plots.datasets import dataset
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.tables.table import Cell, Table, columns
+from guieval.settings import Cache, Server
 
 MOST_VALUES = 12
 """Of a label with more values than this, only their number is printed."""
@@ -99,18 +100,28 @@ def _installation(*, json: bool) -> None:
     if json:
         names = {"models": list_models(), "families": list_adapters(), "benchmarks": list_benchmarks()}
         machine = {"version": __version__, "python": platform.python_version(), "platform": platform.platform()}
-        print_json({**machine, "requirements": [*_requirements(), *missing_packages()], **names, "protocols": list_protocols()})
+        found = {"requirements": [*_requirements(), *missing_packages()], "transformers": _of_transformers()}
+        print_json({**machine, **found, **names, "protocols": list_protocols()})
         return
     say(f"guieval {__version__}, Python {platform.python_version()}, {platform.platform()}")
     for line in (*_requirements(), *missing_packages()):
         say(f"  {line}")
-    if find_spec("torch") and find_spec("transformers"):
-        from guieval.engines.in_process.attention import installed
-
-        say(f"  attention of models in this process, best first: {', '.join(installed())}")
+    if of_transformers := _of_transformers():
+        values = (f"{name} {' or '.join(each)}" for name, each in of_transformers.items())
+        say(f"  engine transformers: {', '.join(values)}; auto or the default is the first")
     say(f"{len(list_models())} models of {len(list_adapters())} families, {len(list_benchmarks())} benchmarks:")
     say(f"  benchmarks: {', '.join(list_benchmarks())}")
     say(f"  protocols:  {', '.join(list_protocols())}")
+
+
+def _of_transformers() -> dict[str, list[str]]:
+    """The values that settings of engine transformers may have on this machine; none if its packages are missing."""
+    if not (find_spec("torch") and find_spec("transformers")):
+        return {}
+    from guieval.engines.in_process.attention import installed
+
+    sizes = [str(Server.model_fields["batch_size"].default), "another number"]
+    return {"attention": installed(), "cache": list(get_args(Cache)), "batch_size": sizes}
 
 
 def _requirements() -> Iterator[str]:

@@ -7,12 +7,15 @@ only if the agent has ended it); Rawles et al., "AndroidWorld", ICLR 2025, arXiv
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from asyncio import sleep
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
+from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from guieval import actions as act
 from guieval.connectors.servers.pixels import pixel
@@ -27,6 +30,10 @@ from guieval.steps import SEVERAL, Score
 NAME = "the AndroidWorld server"
 EXAMPLE = "http://127.0.0.1:5000"
 START = "start it with `docker run --privileged -p 5000:5000 android_world:latest`"
+SWIPE_MILLISECONDS, DRAG_MILLISECONDS = 500, 4000
+"""As in its ``actuation.py``."""
+OWN_WAIT, LONGEST_WAIT = 1.0, 60.0
+"""The seconds that its server waits for the action to wait, and the most that are waited in all."""
 
 
 class TaskType(NamedTuple):
@@ -50,12 +57,31 @@ def task_types() -> dict[str, TaskType]:
     return {name: TaskType(float(complexity), difficulty, tuple(tags)) for name, complexity, difficulty, *tags in rows}
 
 
+class Stated(BaseModel):
+    """What the server of ``androidworld_container.py`` states of a type of task."""
+
+    complexity: float = Field(gt=0, le=1000)
+    apps: tuple[str, ...]
+
+
+async def stated(service: Service) -> Mapping[str, Stated]:
+    """By type of task, from a server of ``androidworld_container.py``; empty for AndroidWorld's plain one."""
+    status, content = await service.ask("GET", "/suite/tasks")
+    if status == HTTPStatus.NOT_FOUND:
+        return {}
+    try:
+        return TypeAdapter(dict[str, Stated]).validate_python(content if status < HTTPStatus.BAD_REQUEST else None)
+    except ValidationError:
+        raise service.wrong("/suite/tasks", content, "complexity and apps of each type of task") from None
+
+
 class AndroidWorld(ServedEnvironment):
     """The task types of the servers at ``url`` (several, separated by commas, serve a device each).
 
     A seed chooses one of a type's instances: its number modulo theirs. With ``combinations`` above 0, the suite is drawn again:
     so many instances of each type of ``family``, from ``suite_seed``; otherwise it is as the server drew it. A task may take
-    AndroidWorld's own number of steps (:func:`task_types`), or ``max_steps`` if that is given.
+    AndroidWorld's own number of steps (:func:`task_types`), or ``max_steps`` if that is given. If the server is that of
+    ``androidworld_container.py``, scrolls begin at their place, and drags are carried out.
     Before the server waits for the screen to stand still, ``settle`` seconds pass after a reset and ``wait`` after actions.
     """
 
@@ -87,12 +113,15 @@ class AndroidWorld(ServedEnvironment):
     @property
     def version(self) -> str:
         suite = f"{self.family}-{self.combinations}x-seed{self.suite_seed}" if self.combinations else "server-suite"
-        return f"androidworld-{suite}-{len(self._types)}types"
+        return f"androidworld-{suite}-{len(self._types)}types{'-gestures' if self._details else ''}"
 
     def tasks(self) -> Sequence[EnvironmentTask]:
         return tuple(self._task(name, task_types().get(name)) for name in self._types)
 
     def _task(self, name: str, known: TaskType | None) -> EnvironmentTask:
+        stated = self._details.get(name)
+        if known is None and stated is not None:
+            known = TaskType(stated.complexity, "", ())
         if known is None and self.max_steps is None:
             raise UsageError(
                 f"the step budget of AndroidWorld's task {name!r} is not known{nearest(name, task_types())}; "
@@ -100,21 +129,31 @@ class AndroidWorld(ServedEnvironment):
             )
         if known is None:  # of another family
             return EnvironmentTask(name, self.max_steps or 0)
-        groups = {"difficulty": known.difficulty, "tags": SEVERAL.join(known.tags or ("untagged",))}
+        groups = {"difficulty": known.difficulty, "tags": SEVERAL.join(known.tags or ("untagged",))} if known.difficulty else {}
+        if stated is not None:
+            groups["apps"] = SEVERAL.join(stated.apps)
         steps = known.budget if self.max_steps is None else self.max_steps
         return EnvironmentTask(name, steps, groups=groups, complexity=known.complexity)
 
-    @cached_property
+    @property
     def _types(self) -> list[str]:
+        return self._suite[0]
+
+    @property
+    def _details(self) -> Mapping[str, Stated]:
+        return self._suite[1]
+
+    @cached_property
+    def _suite(self) -> tuple[list[str], Mapping[str, Stated]]:
         return look_up(NAME, self.servers.addresses[0], self._listed, START)
 
-    async def _listed(self, service: Service) -> list[str]:
+    async def _listed(self, service: Service) -> tuple[list[str], Mapping[str, Stated]]:
         await self.draw(service)
         content = await service.get("/suite/task_list", max_index=-1)
         types = content.get("task_list") if isinstance(content, dict) else None
         if not isinstance(types, list) or not types or not all(isinstance(kind, str) for kind in types):
             raise service.wrong("/suite/task_list", content, "a list of task types")
-        return types
+        return types, await stated(service)
 
     async def draw(self, service: Service) -> None:
         """Have a server draw its suite, if that is asked for."""
@@ -136,11 +175,12 @@ class _Emulator(ServerDevice):
         self._environment = environment
         self._task: dict[str, str | int] | None = None
         self._goal = ""
-        self._stopped = False
+        self._stopped = self._gestures = False
 
     async def start(self) -> None:
         await self.service.get("/health")
         await self._environment.draw(self.service)
+        self._gestures = bool(await stated(self.service))
 
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
         await self.tear_down()
@@ -165,8 +205,12 @@ class _Emulator(ServerDevice):
             if isinstance(action, act.Stop):
                 self._stopped = True
                 break
-            if (body := android_action(action, self.seen.size)) is not None:
+            if self._gestures and (body := gesture(action, self.seen.size)) is not None:
+                await self.service.post("/gesture", body=body)
+            elif (body := android_action(action, self.seen.size)) is not None:
                 await self.service.post("/execute_action", body=body)
+            if isinstance(action, act.Wait):
+                await sleep(max(0.0, min(action.duration / 1000, LONGEST_WAIT) - OWN_WAIT))
         return await self._observe(self._environment.wait) if actions else self.seen
 
     async def score(self) -> Score:
@@ -176,7 +220,7 @@ class _Emulator(ServerDevice):
         reason = f"AndroidWorld's score is {value:g}"
         if value == 1 and not self._stopped:
             reason += ", but the agent has not ended the task"
-        return Score(success=value == 1 and self._stopped, progress=float(value), reason=reason)
+        return Score(success=value == 1 and self._stopped, progress=float(value), reason=reason, needs_stop=True)
 
     async def tear_down(self) -> None:
         task, self._task, self.seen = self._task, None, None
@@ -184,7 +228,7 @@ class _Emulator(ServerDevice):
             await self.service.post("/task/tear_down", **task)
 
     async def _observe(self, after: float) -> Observation:
-        await asyncio.sleep(after)
+        await sleep(after)
         pixels = await self.service.screenshot("/screenshot", "pixels", wait_to_stabilize="true")
         return await self.observed(self._goal, pixels)
 
@@ -193,6 +237,18 @@ class _Emulator(ServerDevice):
         if not isinstance(content, dict):
             raise self.service.wrong(path, content, "an object")
         return content
+
+
+def gesture(action: act.ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
+    """The body of ``/gesture`` for a scroll or a drag on a screen of ``size`` in pixels; ``None`` for other actions."""
+    if isinstance(action, act.Scroll):
+        kind, (start, end) = "swipe", act.scroll_path(action)
+    elif isinstance(action, act.Drag) and isinstance(action.start, act.Point):
+        kind, start, end = "drag", action.start, action.end
+    else:
+        return None
+    time = SWIPE_MILLISECONDS if kind == "swipe" else DRAG_MILLISECONDS
+    return {"kind": kind, "start": pixel(start, size), "end": pixel(end, size), "milliseconds": time}
 
 
 def android_action(action: act.ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:

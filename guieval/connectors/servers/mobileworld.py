@@ -27,13 +27,15 @@ EXAMPLE = "http://127.0.0.1:6800"
 START = "start it with `uv run mw env run`"
 TOOLS = "agent-mcp"
 """The tag of tasks that need tools."""
+USER = "agent-user-interaction"
+"""The tag of tasks that cannot be done without a question to the user, whom the server simulates."""
 
 
 class MobileWorld(ServedEnvironment):
     """The tasks of the servers at ``url`` (several, separated by commas, serve a device each).
 
     ``device`` is the name of the emulator, ``wait`` the seconds between an action and the next screenshot. A task is a success
-    with a score above 0.99. The seed changes nothing.
+    with a score above 0.99. The seed changes nothing. The answer to a question to the user follows the goal from then on.
     """
 
     name = "mobileworld"
@@ -68,7 +70,15 @@ class MobileWorld(ServedEnvironment):
         if not named:
             raise service.wrong("/task/list", content, "at least one task")
         return tuple(
-            EnvironmentTask(name, self.max_steps, groups={"tags": SEVERAL.join(tags), "apps": SEVERAL.join(apps)})
+            EnvironmentTask(
+                name,
+                self.max_steps,
+                groups={
+                    "tags": SEVERAL.join(tags),
+                    "apps": SEVERAL.join(apps),
+                    "user": "has to be asked" if USER in tags else "not needed",
+                },
+            )
             for name, tags, apps in named
             if TOOLS not in tags
         )
@@ -103,7 +113,9 @@ class _MobileWorldEmulator(ServerDevice):
             if isinstance(action, act.Stop) or self._over:
                 break
             if (body := mobile_action(action, self.seen.size)) is not None:
-                await self.service.post("/step", body={"device": self._environment.device, "action": body})
+                done = await self.service.post("/step", body={"device": self._environment.device, "action": body})
+                if isinstance(action, act.Ask):
+                    self._goal += f"\nYou asked the user: {action.text}\nThe user answered: {self._said(done)}"
             self._over = isinstance(action, act.Answer)
         return await self._observe() if actions else self.seen
 
@@ -112,6 +124,13 @@ class _MobileWorldEmulator(ServerDevice):
         value = self.score_in("/task/eval", content, right=status < 400)
         reason = content.get("reason") or f"MobileWorld's score is {value:g}"
         return Score(success=value > 0.99, progress=1.0 if value > 0.99 else float(value), reason=str(reason))
+
+    def _said(self, content: Any) -> str:
+        """The user's answer in the server's to a question."""
+        said = content.get("result") if isinstance(content, dict) else None
+        if not isinstance(said, str):
+            raise self.service.wrong("/step", content, "the user's answer")
+        return said
 
     def _request(self) -> dict[str, str]:
         return {"task_name": self._task, "req_device": self._environment.device}
@@ -142,6 +161,8 @@ def mobile_action(action: act.ExecutableAction, size: tuple[int, int]) -> dict[s
             return _drag(*act.scroll_path(action), size)
         case act.Drag(start=act.Point() as start):
             return _drag(start, action.end, size)
+        case act.Ask():
+            return {"action_type": "ask_user", "text": action.text}
     return android_action(action, size)
 
 

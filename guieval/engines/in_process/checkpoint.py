@@ -25,13 +25,14 @@ from guieval.engines.vllm.command import find_chat_template, merged_arguments
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal.setup import EngineFacts, Setup, text_digest
 from guieval.models import ImageForm, ModelConfig, Request, Response
-from guieval.settings import Attention
+from guieval.settings import Attention, Cache
 
 
 class Checkpoint:
     """The weights: ``path`` (a folder or a Hugging Face id), vLLM's ``arguments`` (with underscores), and ``chat_template``.
 
-    ``chat_template`` is the text of the template, ``None`` if none is given; ``attention`` concerns transformers alone.
+    ``chat_template`` is the text of the template, ``None`` if none is given; ``attention``, ``batch_size`` and ``cache``
+    concern transformers alone.
     """
 
     def __init__(
@@ -42,6 +43,8 @@ class Checkpoint:
         arguments: Mapping[str, Any] | None = None,
         chat_templates: Path | None = None,
         attention: Attention = "auto",
+        batch_size: int = 8,
+        cache: Cache = "dynamic",
     ) -> None:
         """``path`` precedes ``arguments["model"]`` and the model's ``hf_id``; :class:`UsageError` if all are missing."""
         merged = {name.replace("-", "_"): value for name, value in merged_arguments(model, arguments or {}).items()}
@@ -59,7 +62,7 @@ class Checkpoint:
         if model.context_length is not None:
             merged.setdefault("max_model_len", model.context_length)
         template = merged.pop("chat_template", None)
-        self.path, self.attention = weights, attention
+        self.path, self.attention, self.batch_size, self.cache = weights, attention, batch_size, cache
         self.chat_template = None
         if template is not None:
             file = find_chat_template(str(template), chat_templates)
@@ -69,7 +72,7 @@ class Checkpoint:
     @property
     def key(self) -> str:
         """Equal for checkpoints that can share a model in memory."""
-        return json.dumps([self.path, self.chat_template, self.arguments, self.attention], sort_keys=True, default=str)
+        return json.dumps(vars(self), sort_keys=True, default=str)
 
 
 def require(*packages: str, engine: str, extra: str) -> None:

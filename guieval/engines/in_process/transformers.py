@@ -1,23 +1,36 @@
-"""Hugging Face transformers in this process, one request at a time: for small models, and as a reference for a server.
+"""Hugging Face transformers in this process, which computes requests in batches of similar length: for small models, and as
+a reference for a server.
 
-Slow, but the response comes directly from the checkpoint's own code: no paged attention, no batching, no cache across requests.
-Parameters have the same meaning as in vLLM.
+Slow, but the response comes directly from the checkpoint's own code: no paged attention, no continuous batching, no cache
+across requests. Parameters have the same meaning as in vLLM.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from guieval.engines import mean_logprob
 from guieval.engines.in_process.attention import batch_windows, implementation
+from guieval.engines.in_process.batches import PromptRow, alike, own_tokens, padded, processors
 from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, facts_of_processor, require
 from guieval.errors import UsageError, nearest
 from guieval.journal.setup import EngineFacts
 from guieval.models import Request, Response
-from guieval.settings.sampling import NEUTRAL, OF_A_CHECKPOINT, Draw
+from guieval.settings.sampling import NEUTRAL, OF_A_CHECKPOINT
 from guieval.steps import LOWEST_LOGPROB, Usage
+
+_PAUSE = 0.01
+"""Seconds without a new request after which a batch begins."""
+
+
+class _Waiting(NamedTuple):
+    row: PromptRow
+    answer: asyncio.Future[Response]
 
 
 def transformers_engine(checkpoint: Checkpoint) -> InProcessEngine:
@@ -33,8 +46,16 @@ class TransformersModel(HeldModel):
     ``trust_remote_code``; the others concern servers.
     """
 
+    sharded = False
+    """Whether each forward pass needs all processes, until the longest response of all has ended."""
     _model: Any = None
     _processor: Any = None
+    _computing: asyncio.Task[None] | None = None
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        super().__init__(checkpoint)
+        self._most = checkpoint.batch_size
+        self._waiting: list[_Waiting] = []
 
     async def _load(self) -> None:
         import torch
@@ -86,16 +107,67 @@ class TransformersModel(HeldModel):
         self._model, self._processor = model, processor
 
     async def _answer(self, request: Request) -> Response:
+        waiting = _Waiting(self._read(request), asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        if self._computing is None or self._computing.done():
+            self._computing = asyncio.create_task(self._compute_all())
+        return await waiting.answer
+
+    async def _compute_all(self) -> None:
+        """Compute what waits, batch after batch; requests that arrive during a batch are read before the next one."""
+        while self._waiting:
+            known = 0
+            while known < (known := len(self._waiting)):
+                await asyncio.sleep(_PAUSE)
+            self._waiting = [each for each in self._waiting if not each.answer.done()]  # not those of a run that was stopped
+            if self._waiting:
+                places = alike([each.row for each in self._waiting], self._most)
+                taken = [self._waiting[place] for place in places]
+                self._waiting = [each for place, each in enumerate(self._waiting) if place not in places]
+                self._compute(taken)
+
+    def _compute(self, taken: Sequence[_Waiting]) -> None:
+        """Answer these in one batch; a batch that fails is halved, so that a request fails alone and memory suffices."""
+        try:
+            replies = self._replies([each.row for each in taken])
+        except Exception as error:
+            if len(taken) == 1:
+                taken[0].answer.set_exception(error)
+                return
+            if type(error).__name__ == "OutOfMemoryError":
+                self._most = (len(taken) + 1) // 2
+                logging.getLogger(__name__).warning(
+                    "the memory does not suffice for a batch of %d requests: from here on batch_size is %d",
+                    len(taken),
+                    self._most,
+                )
+        else:
+            for each, reply in zip(taken, replies, strict=True):
+                each.answer.set_result(reply)
+            return
+        half = (len(taken) + 1) // 2
+        self._compute(taken[:half])  # after the handler, whose exception keeps the failed batch in memory
+        self._compute(taken[half:])
+
+    def _read(self, request: Request) -> PromptRow:
+        """The request as a row; raises for a prompt beyond the context, a damaged image and an unknown parameter."""
+        started = time.monotonic()
         options = chat_options(request)
         values = self._values(options.sampling)
-        inputs = self._inputs(request, options.template).to(self._model.device)
-        prompt_length = int(inputs["input_ids"].shape[1])
-        room = self._longest - prompt_length
+        inputs = dict(self._inputs(request, options.template))
+        length = int(inputs["input_ids"].shape[1])
+        room = self._longest - length
         if room < 1:
-            raise ValueError(f"the prompt has {prompt_length} tokens, and the model's context length is {self._longest}")
+            raise ValueError(f"the prompt has {length} tokens, and the model's context length is {self._longest}")
         limit = room if values["max_tokens"] is None else min(room, int(values["max_tokens"]))
-        tokens, logprob = self._generate(inputs, values, limit)
-        return self._reply(tokens, prompt_length, limit, values, logprob)
+        seed = self._seed_of(request) if values["seed"] is None else int(values["seed"])
+        return PromptRow(inputs, values, seed, limit, time.monotonic() - started)
+
+    def _seed_of(self, request: Request) -> int:
+        """The seed of a request that has none."""
+        import torch
+
+        return int(torch.randint(2**62, ()))
 
     def _values(self, requested: Mapping[str, Any]) -> dict[str, Any]:
         for name in requested:
@@ -120,68 +192,68 @@ class TransformersModel(HeldModel):
             refuse_second_resize([image.size for image in images], grid.tolist(), kind.patch_size, kind.merge_size)
         return inputs
 
-    def _generate(self, inputs: Any, values: Mapping[str, Any], limit: int) -> tuple[list[int], float | None]:
-        """The tokens of an answer, and their mean log-probability if the request asks for it.
+    def _replies(self, rows: Sequence[PromptRow]) -> list[Response]:
+        """The responses of one batch of rows that fit each other.
 
         The log-probabilities are of the model's distribution before penalties and sampling settings, as in vLLM.
         """
         import torch
-        from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+        from transformers import GenerationConfig, StoppingCriteriaList
 
-        draw = Draw.of(values)
+        started = time.monotonic()
+        inputs = {name: value.to(self._model.device) for name, value in padded(rows, self._pad).items()}
+        width = inputs["input_ids"].shape[1]
+        values = rows[0].values
+        ends = self._ends_of(values)
         # vLLM also accepts a number; 0 returns only the log-probabilities of the answer's tokens
         wanted = values["logprobs"] is not None and values["logprobs"] is not False
-        # top_k must be set, since its default in transformers is 50 (0 turns it off); min_p must be absent to be off
-        chosen = {} if draw is None else {name: value for name, value in draw._asdict().items() if value or name != "min_p"}
-        ends = [] if values["ignore_eos"] else self._ends
         config = GenerationConfig(
-            do_sample=draw is not None,
-            repetition_penalty=values["repetition_penalty"],
-            max_new_tokens=limit,
+            do_sample=False,  # the processors draw
+            max_new_tokens=max(row.limit for row in rows),
             min_new_tokens=values["min_tokens"] or None,
-            eos_token_id=[*ends, *values["stop_token_ids"]] or None,
+            eos_token_id=ends or None,
             pad_token_id=self._pad,
             stop_strings=list(values["stop"]) or None,
+            cache_implementation="static" if self.checkpoint.cache == "static" else None,
             return_dict_in_generate=True,
             output_logits=wanted,
-            **chosen,
         )
-        prompt_length = inputs["input_ids"].shape[1]
-        penalties = LogitsProcessorList()
-        if values["presence_penalty"] or values["frequency_penalty"]:
-            penalties.append(_penalty(prompt_length, values["presence_penalty"], values["frequency_penalty"]))
-        closing = StoppingCriteriaList([lambda *_: self.closing.is_set()])
-        with torch.inference_mode(), torch.random.fork_rng(enabled=values["seed"] is not None):
-            if values["seed"] is not None:
-                torch.manual_seed(values["seed"])
+        with torch.no_grad():
             output = self._model.generate(
                 **inputs,
                 generation_config=config,
-                logits_processor=penalties,
-                stopping_criteria=closing,
+                logits_processor=processors(values, [row.seed for row in rows], inputs["attention_mask"]),
+                stopping_criteria=StoppingCriteriaList([lambda *_: self.closing.is_set()]),
                 tokenizer=self._processor.tokenizer,
+                synced_gpus=self.sharded,
             )
-        tokens: list[int] = output.sequences[0, prompt_length:].tolist()
-        if not wanted:
-            return tokens, None
-        pairs = zip(tokens, output.logits, strict=True)
-        return tokens, mean_logprob(
-            [max(float(logits[0].float().log_softmax(-1)[token]), LOWEST_LOGPROB) for token, logits in pairs]
-        )
+        seconds = time.monotonic() - started
+        replies = []
+        for number, row in enumerate(rows):
+            tokens = output.sequences[number, width:].tolist()[: row.limit]
+            tokens = own_tokens(tokens, ends, self._pad, values["stop"], self._processor.tokenizer.decode)
+            logprob = None
+            if wanted:
+                pairs = zip(tokens, output.logits, strict=False)
+                chosen = [float(logits[number].float().log_softmax(-1)[token]) for token, logits in pairs]
+                logprob = mean_logprob([max(each, LOWEST_LOGPROB) for each in chosen])
+            replies.append(self._reply(tokens, row, logprob, row.seconds + seconds))
+        return replies
 
-    def _reply(
-        self, tokens: list[int], prompt_length: int, limit: int, values: Mapping[str, Any], logprob: float | None
-    ) -> Response:
-        ends = [*([] if values["ignore_eos"] else self._ends), *values["stop_token_ids"]]
-        ended = bool(tokens) and tokens[-1] in ends
+    def _ends_of(self, values: Mapping[str, Any]) -> list[int]:
+        return [*([] if values["ignore_eos"] else self._ends), *values["stop_token_ids"]]
+
+    def _reply(self, tokens: list[int], row: PromptRow, logprob: float | None, seconds: float) -> Response:
+        values = row.values
+        ended = bool(tokens) and tokens[-1] in self._ends_of(values)
         text = self._processor.tokenizer.decode(tokens, skip_special_tokens=values["skip_special_tokens"])
         stopped = _first_stop(text, values["stop"])
         if stopped is not None:
             start, end = stopped
             text = text[: end if values["include_stop_str_in_output"] else start]
-        usage = Usage(prompt_tokens=prompt_length, completion_tokens=len(tokens))
+        usage = Usage(prompt_tokens=row.length, completion_tokens=len(tokens))
         finish = "stop" if ended or stopped is not None else "length"
-        return Response(text, usage=usage, finish_reason=finish, logprob=logprob)
+        return Response(text, usage=usage, finish_reason=finish, logprob=logprob, seconds=seconds)
 
     def facts(self) -> EngineFacts:
         import transformers
@@ -195,6 +267,8 @@ class TransformersModel(HeldModel):
             dtype=str(self._model.dtype).removeprefix("torch."),
             quantization=str(getattr(method, "value", method)).lower(),
             attention=getattr(config, "_attn_implementation", None),
+            cache=self.checkpoint.cache,
+            batch_size=self.checkpoint.batch_size,
             **facts_of_processor(self._processor, self._template),
         )
 
@@ -221,16 +295,3 @@ def _first_stop(text: str, stops: Sequence[str]) -> tuple[int, int] | None:
     matches = [(text.find(stop) + len(stop), text.find(stop)) for stop in stops if stop and stop in text]
     end, start = min(matches, default=(-1, -1))
     return None if end < 0 else (start, end)
-
-
-def _penalty(prompt_length: int, presence: float, frequency: float) -> Any:
-    """OpenAI's penalties of tokens that the answer already has: ``logit - frequency * count - presence * (count > 0)``."""
-
-    def penalised(input_ids: Any, scores: Any) -> Any:
-        import torch
-
-        counts = torch.zeros_like(scores)
-        counts.scatter_add_(1, input_ids[:, prompt_length:], torch.ones_like(input_ids[:, prompt_length:], dtype=scores.dtype))
-        return scores - frequency * counts - presence * (counts > 0)
-
-    return penalised

@@ -214,6 +214,11 @@ def answered(*keys: str) -> Form:
     return on_device(lambda call: act.Answer(text=call.text(*keys)))
 
 
+def asked(*keys: str) -> Form:
+    """A question to the user."""
+    return on_device(lambda call: act.Ask(text=call.text(*keys)))
+
+
 def selected(*keys: str) -> Form:
     """A choice from a list by its value, as Mind2Web's labels name it: its place is not part of it, nor is that of a text."""
 

@@ -124,7 +124,7 @@ def _touches(action: act.ExecutableAction) -> Sequence[act.Action]:
         case act.Drag():
             direction = None if action.start is None else act.path_direction(action.start, action.end)
             return () if direction is None or action.start is None else (act.Scroll(point=action.start, direction=direction),)
-        case act.RightClick() | act.Hover() | act.Hotkey() | act.Answer():
+        case act.RightClick() | act.Hover() | act.Hotkey() | act.Answer() | act.Ask():
             return ()
         case _:
             return (action,)

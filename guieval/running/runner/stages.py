@@ -89,7 +89,8 @@ class Stages:
                 else:
                     started, billed = time.monotonic(), False
                     last = await following.adapter.generate(asked, self._engines[following.adapter][0])
-                    stage = _stage(following, last, round(time.monotonic() - started, 4))
+                    seconds = time.monotonic() - started if last.seconds is None else last.seconds
+                    stage = _stage(following, last, round(seconds, 4))
                 removed |= last.key_removed
                 stages.append(stage)
                 following = self._model.following(request.task, stages)
@@ -106,7 +107,7 @@ class Stages:
         for kept in waiting:
             self._write(_Done(request=kept.request))
         last = replace(last, calls=(), reasoning=None, logprob=None, model=stages[0].served, key_removed=removed)
-        return replace(last, text=written(stages))
+        return replace(last, text=written(stages), seconds=sum(stage.seconds or 0.0 for stage in stages))
 
     async def _request(self, request: Request, following: NextStage, *, first: bool) -> Request:
         if first:

@@ -206,7 +206,7 @@ class Asker:
             if reply.model is not None:
                 asked.models[reply.model] = None
             whole = replace(reply, other_usage=(*reply.other_usage, *others))
-            seconds = round(time.monotonic() - started, 4)
+            seconds = round(time.monotonic() - started if reply.seconds is None else reply.seconds, 4)
             sample = read_response(self.model, self.evaluator, request.task, whole, seconds=seconds)
             if not left or sample.outcome.verdict != "unparseable":
                 self._count(asked, reply.usage)

@@ -75,18 +75,24 @@ class Emulator:
 
 
 class AndroidWorldServer(Emulator):
-    """``/suite`` has two task types; an instance that has begun cannot begin again before its end."""
+    """``/suite`` has two task types; an instance that has begun cannot begin again before its end.
 
-    def __init__(self, *families: str) -> None:
+    With ``gestures`` it has the requests of ``androidworld_container.py`` too, and a third type, of another family.
+    """
+
+    def __init__(self, *families: str, gestures: bool = False) -> None:
         super().__init__()
+        self.gestures = gestures
         self.families = families or ("android_world",)
-        self.suite = {"OpenAppTaskEval": 2, "SystemBrightnessMax": 1}
+        self.suite = {"OpenAppTaskEval": 2, "SystemBrightnessMax": 1} | ({"ClickButton": 1} if gestures else {})
         self.seed = 42
 
     def app(self) -> web.Application:
         suite = {"task_list": self.task_list, "task_length": self.task_length, "reinitialize": self.reinitialize}
         get = {"/health": self.right, "/screenshot": self.screenshot, "/task/score": self.score, "/task/goal": self.goal}
         post = {"/task/initialize": self.initialize, "/task/tear_down": self.tear_down, "/execute_action": self.execute}
+        if self.gestures:
+            get["/suite/tasks"], post["/gesture"] = self.tasks, self.gesture
         return self.serving({f"/suite/{name}": each for name, each in suite.items()} | get, post | {"/reset": self.reset})
 
     def instance(self, request: web.Request) -> tuple[str, int]:
@@ -108,6 +114,13 @@ class AndroidWorldServer(Emulator):
 
     async def execute(self, request: web.Request) -> web.Response:
         self.take(await request.json(), {})
+        return await self.right(request)
+
+    async def tasks(self, _: web.Request) -> web.Response:
+        return web.json_response({name: {"complexity": 1.2, "apps": ["settings"]} for name in self.suite})
+
+    async def gesture(self, request: web.Request) -> web.Response:
+        self.actions.append({"action_type": "gesture", **await request.json()})
         return await self.right(request)
 
     async def task_list(self, request: web.Request) -> web.Response:
@@ -170,8 +183,10 @@ class MobileWorldServer(Emulator):
     async def step(self, request: web.Request) -> web.Response:
         asked = await request.json()
         assert asked["device"] == "emulator-5554" and self.running
-        self.take(asked["action"], {"swipe": {"x", "y", "direction"}, "drag": {"start_x", "start_y", "end_x", "end_y"}})
-        return web.json_response({"device": asked["device"], "action": asked["action"], "result": "OK"})
+        drag = {"start_x", "start_y", "end_x", "end_y"}
+        self.take(asked["action"], {"swipe": {"x", "y", "direction"}, "drag": drag, "ask_user": {"text"}})
+        result = "At seven." if asked["action"]["action_type"] == "ask_user" else "OK"
+        return web.json_response({"device": asked["device"], "action": asked["action"], "result": result})
 
     async def task_list(self, _: web.Request) -> web.Response:
         return web.json_response(self.TASKS)

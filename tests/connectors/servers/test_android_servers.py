@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +17,9 @@ import pytest
 from aiohttp import web
 
 import guieval
-from guieval.actions import Answer, Click, Drag, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Answer, Ask, Click, Drag, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.conformance.environments import check_environment
+from guieval.connectors.servers import androidworld as androidworld_client
 from guieval.connectors.servers.androidworld import AndroidWorld, android_action, task_types
 from guieval.connectors.servers.mobileworld import MobileWorld, mobile_action
 from guieval.errors import EnvironmentFailure, UsageError
@@ -31,8 +34,12 @@ from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.devices import EVERY, failure, on, played
 from tests.online.in_thread import InThread
 from tests.online.test_runs import figures_of, outcomes, settings, write_agent
+from tests.programs import started
 from tests.rows import every_row
+from tests.waiting import until
 
+CONTAINER = Path(androidworld_client.__file__).with_name("androidworld_container.py")
+DRAG = Drag(start=Point(0, 0), end=Point(1000, 1000))
 RIGHT, LEFT, BELOW = Click(point=Point(900, 500)), Click(point=Point(100, 500)), Point(500, 750)
 
 
@@ -142,6 +149,69 @@ def test_androidworld_s_suite_is_drawn_as_asked() -> None:
     assert "with the error 400: Invalid task family: androidworld" in str(refused.value)
 
 
+def test_androidworld_s_server_of_the_container_has_gestures_complexity_and_apps() -> None:
+    server = AndroidWorldServer(gestures=True)
+    with InThread(server.app()) as running:
+        environment = AndroidWorld(url=running.address)
+        tasks = {task.id: task for task in environment.tasks()}
+        assert environment.version == "androidworld-server-suite-3types-gestures"
+        assert tasks["ClickButton"] == EnvironmentTask("ClickButton", 12, groups={"apps": "settings"}, complexity=1.2)
+        groups = {"difficulty": "easy", "tags": "parameterized", "apps": "settings"}
+        assert tasks["OpenAppTaskEval"] == EnvironmentTask("OpenAppTaskEval", 10, groups=groups, complexity=1)
+        played(environment, tasks["ClickButton"], [Scroll(point=BELOW, direction="up", distance=250)], [DRAG], [RIGHT])
+        swipe = {"kind": "swipe", "start": [18, 60], "end": [18, 40], "milliseconds": 500}
+        drag = {"kind": "drag", "start": [0, 0], "end": [35, 79], "milliseconds": 4000}
+        assert server.actions[:2] == [{"action_type": "gesture", **swipe}, {"action_type": "gesture", **drag}]
+        assert server.actions[2] == {"action_type": "click", "x": 32, "y": 40}
+        server.failures["/suite/tasks"] = lambda: web.json_response({"ClickButton": {"complexity": -1, "apps": []}})
+        with pytest.raises(UsageError, match=r"answers /suite/tasks with .*; expected complexity and apps of each type"):
+            AndroidWorld(url=running.address).tasks()
+
+
+def test_a_wait_is_waited_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AndroidWorld's server waits one second whatever is asked for."""
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr("guieval.connectors.servers.androidworld.sleep", sleep)
+    with androidworld() as (_, environment):
+        played(environment, environment.tasks()[0], [Wait(duration=3500)], [Wait(duration=500)], [Wait(duration=1e9)])
+    assert [each for each in waited if each] == [2.5, 59.0]
+
+
+def answers(place: tuple[str, int]) -> bool:
+    with socket.socket() as asked:
+        return asked.connect_ex(place) == 0
+
+
+@every_row(("file", "own"), [("server/android_server.py", False), (CONTAINER, True)])
+def test_the_release_s_own_server_with_a_stub_emulator(file: str | Path, own: bool) -> None:
+    """Requests that the release's own code does not take, e.g. a field of another name, or another order of calls."""
+    if (clone := os.environ.get("GUIEVAL_ANDROIDWORLD")) is None:
+        pytest.skip("GUIEVAL_ANDROIDWORLD does not name a clone of AndroidWorld with a .venv of its requirements")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = free.getsockname()
+    words: list[str | Path] = [
+        Path(clone, ".venv/bin/python"),
+        Path(__file__).with_name("androidworld_stub.py"),
+        str(place[1]),
+        Path(clone, file),
+    ]
+    with started(words, cwd=clone, env={**os.environ, "PYTHONPATH": clone}) as server:
+        until(lambda: answers(place), "the server listens", running=server)
+        environment = AndroidWorld(url=f"http://127.0.0.1:{place[1]}", max_steps=5)
+        (task,) = environment.tasks()
+        scroll, tap = Scroll(point=BELOW, direction="up", distance=250), Click(point=Point(500, 500))
+        seen, score = played(environment, task, [scroll], [tap], [Press(button="BACK")], [Stop()])
+        assert [each.size for each in seen] == [(1080, 2400)] * 5 and len({each.screenshot for each in seen}) > 2
+        assert (
+            environment.version.endswith("gestures") is own and score.progress == (1.0 if own else 0.5) and score.success is own
+        )
+
+
 def test_an_unfinished_task_of_a_killed_run_begins_again() -> None:
     with androidworld() as (server, environment):
         server.running.add(("OpenAppTaskEval", 0))
@@ -151,22 +221,25 @@ def test_an_unfinished_task_of_a_killed_run_begins_again() -> None:
 def test_mobileworld_lists_tasks_without_tools_and_an_answer_ends_one() -> None:
     with mobileworld(max_steps=7) as (server, environment):
         alarm, ask = environment.tasks()
-        assert alarm == EnvironmentTask("SetAlarm", 7, groups={"tags": "lang-en", "apps": "Clock"})
+        groups = {"tags": "lang-en", "apps": "Clock", "user": "not needed"}
+        assert alarm == EnvironmentTask("SetAlarm", 7, groups=groups) and ask.groups["user"] == "has to be asked"
         assert ask.groups["apps"] == "Calendar, Clock" and environment.version == "mobileworld-2tasks-wait0"
 
         async def play(device: ABCDevice) -> Any:
             assert (await device.reset(alarm, 0)).goal == "Do SetAlarm."
+            asked = await device.step([Ask(text="When?")])
+            assert asked.goal == "Do SetAlarm.\nYou asked the user: When?\nThe user answered: At seven."
             await device.step([RIGHT])
             return await device.score(), (await device.step([Answer(text="7"), LEFT])).over
 
         done, over = on(environment, play)
         assert done.success and done.reason == "the last click decides" and over
-        assert [action["action_type"] for action in server.actions] == ["click", "answer"]
+        assert [action["action_type"] for action in server.actions] == ["ask_user", "click", "answer"]
 
 
 @BOTH
 def test_the_servers_take_every_action_that_is_sent(place: Any) -> None:
-    translate, without = (android_action, {"DRAG"}) if place is androidworld else (mobile_action, set())
+    translate, without = (android_action, {"DRAG", "ASK"}) if place is androidworld else (mobile_action, set())
     with place() as (server, environment):
         played(environment, environment.tasks()[0], *([each] for each in EVERY if not isinstance(each, Answer | Stop)))
         acted = [action for action in EVERY if not isinstance(action, Answer) and translate(action, (36, 80)) is not None]
@@ -200,7 +273,7 @@ def dragged(*places: int) -> dict[str, Any]:
             {**scrolled("up"), "action_type": "swipe", "x": 540, "y": 1800},
         ),
         (Scroll(point=BELOW, direction="left", distance=250), scrolled("right"), dragged(540, 1800, 270, 1800)),
-        (Drag(start=Point(0, 0), end=Point(1000, 1000)), None, dragged(0, 0, 1079, 2399)),
+        (DRAG, None, dragged(0, 0, 1079, 2399)),
     ],
 )
 def test_actions_are_translated(action: Any, android: Any, mobile: Any) -> None:
