@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, TypeVar
 
 from guieval.errors import UsageError
+from guieval.history import reference_history
 from guieval.models import ABCModel
 from guieval.online import Observation
 from guieval.online.attempt import Attempt
 from guieval.online.tasks import EnvironmentTasks
 from guieval.rewards.response import ResponseScorer
-from guieval.steps import OnlineTask, StepKey, StepTaskModel
+from guieval.steps import Episode, OnlineTask, StepKey, StepTaskModel
 from guieval.training.acting import Stage
 from guieval.training.arguments import check_enough, trainer_arguments
 from guieval.training.config import GRPOTraining, OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
@@ -32,10 +34,13 @@ from guieval.training.data.examples import (
 from guieval.training.data.mixture import MixedSources, TaskPlace, drawn, open_data
 from guieval.training.data.thoughts import ServedThoughts, read_thoughts_file, with_thought, writes_thoughts
 from guieval.training.guard import require_trl
+from guieval.training.lengths import edge_of, prompt_length
+from guieval.training.model_size import model_size
 from guieval.training.reward_watch import RewardWatch, WatchedScorer
-from guieval.training.weights import Weights, load_weights, lora_config
+from guieval.training.weights import Weights, checkpoint_of, load_weights, lora_config
 
 _LOG = logging.getLogger(__name__)
+Task = TypeVar("Task")
 
 A_SCREEN = (1080, 1920)
 """The size of a screenshot for a prompt that is written before there is one."""
@@ -48,6 +53,10 @@ class TrainerParts:
     config: TrainingConfig
     thought_share: float | None = None
     """Of a supervised training on references, once its trainer is built: the share of completions with a thought."""
+    longest: int | None = None
+    """In a preflight: how many tasks are trained on, those with the longest prompts; ``None``: all."""
+    picked: float | None = None
+    """Tokens of the longest prompt of those tasks in the mean, once the trainer is built."""
 
     @cached_property
     def model(self) -> ABCModel:
@@ -67,6 +76,21 @@ class TrainerParts:
         if not tasks:
             raise UsageError(f"the weights leave no task of {len(places):,}: give higher ones")
         return tasks
+
+    def pick(self, tasks: list[Task], examples: Callable[[Task], Iterable[Example]]) -> list[Task]:
+        """The tasks that are trained on, in their order: all, or the ``longest``."""
+        if self.longest is None:
+            return tasks
+        edge = edge_of(model_size(self.config, checkpoint_of(self.config, self.model)))
+
+        def length(number: int) -> int:
+            inputs = (self.model.prepare_input(each.task, each.history) for each in examples(tasks[number]))
+            return max(sum(prompt_length(each, edge)) for each in inputs)
+
+        lengths = {number: length(number) for number in range(len(tasks))}
+        chosen = sorted(sorted(lengths, key=lambda number: -lengths[number])[: self.longest])
+        self.picked = fmean(lengths[number] for number in chosen)
+        return [tasks[number] for number in chosen]
 
     @cached_property
     def prompts(self) -> PromptBuilder:
@@ -188,6 +212,7 @@ def _supervised(parts: TrainerParts, config: SFTTraining) -> tuple[int, Callable
         own = list(journal_examples(Path(config.journal), parts.model))
         if not own:
             raise UsageError(f"the run {config.journal!r} has no exact response to learn from")
+        own = parts.pick(own, lambda each: [each])
         if strange := {each.task.benchmark for each in own} - parts.data.roots.keys():
             raise UsageError(
                 f"the run {config.journal!r} is of the benchmark {min(strange)!r}, and the training of "
@@ -198,12 +223,13 @@ def _supervised(parts: TrainerParts, config: SFTTraining) -> tuple[int, Callable
     kept = [place for place in data.steps if reference_completion(parts.model, data.step(place)) is not None]
     if not kept:
         raise UsageError(f"model {config.model!r} can express none of the {len(data.steps):,} reference actions")
-    tasks = parts.drawn(kept, data.step_keys)
+    reference = config.history == "reference"
+    tasks = parts.pick(parts.drawn(kept, data.step_keys), lambda place: [data.example(place, history=reference)])
     thoughts = {} if config.thoughts is None else read_thoughts_file(Path(config.thoughts))
     parts.thought_share = _thought_share(parts, [data.step(place) for place in tasks], thoughts)
 
     def example(number: int) -> Example:
-        step = data.example(tasks[number], history=config.history == "reference")
+        step = data.example(tasks[number], history=reference)
         completion = reference_completion(parts.model, step.task, thoughts.get(str(step.task.key)))
         past = tuple(with_thought(entry, thoughts) for entry in step.history)
         return step._replace(history=past, completion=completion)
@@ -233,6 +259,7 @@ def _thought_share(parts: TrainerParts, tasks: Sequence[StepTaskModel], thoughts
 def _grpo_trainer(parts: TrainerParts, config: GRPOTraining) -> Any:
     history = config.history == "reference"
     scorer, tasks = parts.scorer, parts.drawn(parts.data.steps, parts.data.step_keys)
+    tasks = parts.pick(tasks, lambda place: [parts.data.example(place, history=history)])
     common = parts.common(parts.data.example(tasks[0], history=history))
     check_enough(common["args"], len(tasks))
     require_trl()
@@ -253,6 +280,7 @@ def _grpo_trainer(parts: TrainerParts, config: GRPOTraining) -> Any:
 
 def _semi_online_trainer(parts: TrainerParts, config: SemiOnlineTraining) -> Any:
     scorer, tasks = parts.scorer, parts.drawn(parts.data.episodes, parts.data.episode_keys)
+    tasks = parts.pick(tasks, lambda place: referenced(*parts.data.episode(place)))
     first, _ = parts.data.episode(tasks[0])
     common = parts.common(Example(first.steps[0], ()))
     arguments = common["args"]
@@ -319,6 +347,11 @@ def _at_once(parts: TrainerParts, config: OnlineTraining, processes: int) -> int
             )
         fewest = fewest if most is None else min(fewest, most // processes)
     return fewest
+
+
+def referenced(episode: Episode, counted: Sequence[int]) -> list[Example]:
+    """The steps of an episode that count, each with the reference's history."""
+    return [Example(episode.steps[index], reference_history(episode.steps[:index])) for index in counted]
 
 
 def _thoughts(parts: TrainerParts, config: SemiOnlineTraining) -> Callable[[Sequence[StepTaskModel]], list[str | None]] | None:

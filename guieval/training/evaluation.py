@@ -12,7 +12,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import singledispatch
+from functools import partial, singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,9 @@ from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.training.checkpoints import keep_until
 from guieval.training.config import Evaluation, TrainingConfig
-from guieval.training.lockstep import LockstepEngine
+from guieval.training.lockstep import LiveModel, LockstepEngine
 from guieval.training.sharding import whole_root
+from guieval.training.vllm_evaluation import AT_ONCE, RolloutVLLM, awake
 from guieval.training.weights import Weights
 
 FILE = "evaluations.jsonl"
@@ -43,14 +44,14 @@ class Evaluator:
         self.at_start = evaluation.at_start
         self._out = Path(config.out)
         self._engine = engine
-        given = run_config(config, evaluation, engine.capacity)
+        given = run_config(config, evaluation, engine.capacity, engine.name)
         data = evaluation.data or (config.data if evaluation.bench in (None, config.bench) else None)
         placed = given.model_copy(update={"data": given.data.model_copy(update={"folder": data})})
         benchmark, _ = kind_of(given).open(placed, model.config.scaffold)
         # a round waits for every task in flight, so each must have its device
         at_once = min(engine.capacity, benchmark.most_at_once or engine.capacity)
         parts = GivenParts(benchmark, model, Answering(engine, at_once))
-        self._run = resolve(run_config(config, evaluation, at_once), parts=parts)  # an unknown split is found now
+        self._run = resolve(run_config(config, evaluation, at_once, engine.name), parts=parts)  # an unknown split is found now
 
     def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float] | None:
         """Run the episodes with ``weights`` (a transformers model), append the metrics to the file and return them.
@@ -130,18 +131,7 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
                 control.should_log = logs  # the evaluation's own line counts as the step's
 
         def _evaluate(self, step: int) -> None:
-            from trl.models.utils import unwrap_model_for_generation
-
-            wrapped, settings = trainer.model_wrapped, trainer.args
-            with (
-                unwrap_model_for_generation(
-                    wrapped,
-                    trainer.accelerator,
-                    gather_deepspeed3_params=getattr(settings, "ds3_gather_for_generation", True),
-                    gradient_checkpointing_kwargs=settings.gradient_checkpointing_kwargs,  # to switch it on again afterwards
-                ) as model,
-                whole_root(wrapped),
-            ):
+            with _able_to_answer(trainer) as model:
                 result = evaluator.evaluate(step, model, weights.processor)
             if result is not None:
                 trainer.model.eval()  # a model in training mode would add the means of the current step to this line
@@ -151,14 +141,47 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
     return EvaluationCallback()
 
 
+@contextmanager
+def _able_to_answer(trainer: Any) -> Iterator[Any]:
+    """The model in training, whole on each process; if the training has a vLLM, as it is, with the vLLM awake."""
+    from trl.models.utils import unwrap_model_for_generation
+
+    wrapped, settings = trainer.model_wrapped, trainer.args
+    if uses_vllm(trainer):
+        with awake(trainer):
+            yield trainer.accelerator.unwrap_model(wrapped)
+        return
+    with (
+        unwrap_model_for_generation(
+            wrapped,
+            trainer.accelerator,
+            gather_deepspeed3_params=getattr(settings, "ds3_gather_for_generation", True),
+            gradient_checkpointing_kwargs=settings.gradient_checkpointing_kwargs,  # to switch it on again afterwards
+        ) as model,
+        whole_root(wrapped),
+    ):
+        yield model
+
+
+def uses_vllm(trainer: Any) -> bool:
+    """Whether a training draws its rollouts by vLLM, which then answers its evaluations too."""
+    return bool(getattr(trainer, "use_vllm", False))
+
+
 def lockstep_engine(trainer: Any, weights: Weights, seed: int) -> LockstepEngine:
-    """The engine of the evaluations in a training; ``per_device_eval_batch_size`` bounds the batch of a process."""
+    """The engine of the evaluations in a training: its vLLM, else the weights themselves.
+
+    Of these, ``per_device_eval_batch_size`` bounds the batch of a process.
+    """
     accelerator, settings = trainer.accelerator, trainer.args
+    by_vllm = uses_vllm(trainer)
     return LockstepEngine(
         weights.checkpoint,
+        live=partial(RolloutVLLM, trainer=trainer) if by_vllm else LiveModel,
+        name="vllm" if by_vllm else "transformers",
         processes=accelerator.num_processes,
         rank=accelerator.process_index,
-        batch=settings.per_device_eval_batch_size,
+        batch=AT_ONCE if by_vllm else settings.per_device_eval_batch_size,
         timeout=float(settings.ddp_timeout),
         seed=seed,
         sharded=accelerator.distributed_type in ("FSDP", "DEEPSPEED"),
@@ -190,7 +213,7 @@ def _options(config: TrainingConfig, evaluation: Evaluation) -> dict[str, Any]:
     return {**shared, **(evaluation.bench_options or {})}
 
 
-def run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int) -> RunConfig:
+def run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int, engine: str = "transformers") -> RunConfig:
     """The evaluation as a run, without the weights; ``at_once`` is the number of environments of an online one."""
     mode = evaluation.mode or config.evaluated_in
     values = {
@@ -202,7 +225,7 @@ def run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int) -> 
         "scaffold": config.scaffold,
         "thinking": config.thinking,
         "options": config.model_options,
-        "engine": "transformers",
+        "engine": engine,
         "skip_damaged": config.skip_damaged,
         "bench_options": _options(config, evaluation),
     }

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
@@ -78,6 +78,7 @@ class LockstepEngine:
     """An engine over a model in training. The first process (``rank`` 0) runs the evaluation, the others :meth:`follow` it.
 
     A process generates at most ``batch`` responses at once. ``timeout`` (seconds) is how long a process waits for the others.
+    ``live`` makes what answers of the weights, and ``name`` is the engine that its runs record.
     """
 
     images: ImageForm = "bytes"
@@ -92,13 +93,16 @@ class LockstepEngine:
         timeout: float = 1800.0,
         seed: int = 0,
         sharded: bool = False,
+        live: Callable[..., LiveModel] = LiveModel,
+        name: str = "transformers",
     ) -> None:
         self.capacity = processes * batch
         """Requests in flight that keep all processes busy."""
+        self.name = name
         self.rank = rank
         self.failure: BaseException | None = None
         """Why a round failed: memory, or another process that is gone."""
-        self._checkpoint, self._seed, self._sharded = checkpoint, seed, sharded and processes > 1
+        self._checkpoint, self._seed, self._sharded, self._live = checkpoint, seed, sharded and processes > 1, live
         self._processes, self._pause = processes, timeout / BEATS
         self._model: LiveModel | None = None
         self._progress: RunProgress | None = None
@@ -109,7 +113,7 @@ class LockstepEngine:
     def adopt(self, model: Any, processor: Any) -> None:
         """Answer with these weights until :meth:`dismiss`."""
         self.failure, self._progress, self._waiting = None, None, []
-        self._model = LiveModel(model, processor, self._checkpoint, seed=self._seed, sharded=self._sharded)
+        self._model = self._live(model, processor, self._checkpoint, seed=self._seed, sharded=self._sharded)
 
     def follow(self) -> None:
         """Generate this process's share of every round until the first process ends the evaluation."""

@@ -16,6 +16,10 @@ from guieval.training.speed import KEPT_BYTES
 Sharding: TypeAlias = Literal["ddp", "zero3", "fsdp2"]
 Phase: TypeAlias = Literal["training", "generation", "evaluation"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
+When: TypeAlias = Literal["always"] | Phase
+ALWAYS: tuple[When, ...] = ("always",)
+WAKES: tuple[When, ...] = ("generation", "evaluation")
+"""The phases in which a vLLM that sleeps is awake; the second one if it answers an evaluation inside the training."""
 GIB = 1 << 30
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 CONTEXT = 1.4 * GIB
@@ -98,8 +102,9 @@ class Method:
     """How a model is trained: types of values, copies of the model, and what generates responses.
 
     ``generated`` prompts are answered at once by the trained model itself (0: none, or vLLM does it), and ``evaluated`` ones in
-    an evaluation inside the training. ``vllm`` is the share of the GPU that a colocated vLLM takes, and ``sleeps`` says whether
-    it frees that share while the model is trained. ``expandable`` is PYTORCH_CUDA_ALLOC_CONF's setting of segments.
+    an evaluation inside the training (0: none, or vLLM answers them). ``vllm`` is the share of the GPU that a colocated vLLM
+    takes, ``sleeps`` says whether it frees that share while the model is trained, and ``evaluates`` whether it answers
+    evaluations too. ``expandable`` is PYTORCH_CUDA_ALLOC_CONF's setting of segments.
     """
 
     dtype: str
@@ -110,6 +115,7 @@ class Method:
     evaluated: int = 0
     vllm: float = 0.0
     sleeps: bool = False
+    evaluates: bool = False
     expandable: bool = True
 
 
@@ -119,7 +125,7 @@ class MemoryPart:
 
     name: str
     bytes: float
-    when: Literal["always"] | Phase
+    when: When
     exact: bool
 
 
@@ -136,8 +142,10 @@ def items(
     found += _answering("generation", method.generated, size, rows, sharding, compute)
     found += _answering("evaluation", method.evaluated, size, rows, sharding, compute)
     if method.vllm and gpu is not None:
-        when: Literal["always", "generation"] = "generation" if method.sleeps else "always"
-        found.append(MemoryPart(f"vLLM ({method.vllm:.0%} of the GPU)", method.vllm * gpu, when, exact=True))
+        name, awake = f"vLLM ({method.vllm:.0%} of the GPU)", ALWAYS
+        if method.sleeps:
+            awake = WAKES if method.evaluates else WAKES[:1]
+        found += [MemoryPart(name, method.vllm * gpu, when, exact=True) for when in awake]
     if once(size, sharding):
         found.append(MemoryPart("outputs of the frozen vision tower", KEPT_BYTES, "always", exact=False))
     found.append(MemoryPart("CUDA's context", CONTEXT, "always", exact=False))

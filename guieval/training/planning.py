@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from guieval.errors import UsageError
-from guieval.models import ABCModel, ModelInput
 from guieval.training.arguments import trainer_kind, trainer_values
 from guieval.training.building import TrainerParts
 from guieval.training.config import OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
 from guieval.training.data.examples import Example
 from guieval.training.launch import Launch, gpu_memory, launched_sharding
+from guieval.training.lengths import edge_of, prompt_length, text_length
 from guieval.training.memory import (
     BYTES,
     GIB,
@@ -43,8 +43,6 @@ _LOG = logging.getLogger(__name__)
 
 MEASURED = 64
 """Prompts whose length is measured, evenly over the data."""
-TOKEN_BYTES = 2.5
-"""Bytes of text that are counted as one token; most tokenizers need more for one."""
 AT_ONCE = 16
 """Prompts that transformers answers together (guieval.training.trainers.answers)."""
 
@@ -75,11 +73,15 @@ class VLLM:
 
 @dataclass(frozen=True)
 class Disk:
-    """Bytes of a checkpoint, the number of them that are on the disk at the same time, and the bytes of the final weights."""
+    """Bytes of a checkpoint, how many are on the disk at the same time, and the bytes of the final weights.
+
+    One is written ``every`` so many optimiser steps; ``None``: none is.
+    """
 
     checkpoint: float
     kept: int
     final: float
+    every: int | None
 
     @property
     def total(self) -> float:
@@ -99,6 +101,8 @@ class Plan:
     vllm: VLLM | None
     disk: Disk
     work: Work | None
+    prompt: float | None
+    """Tokens of a prompt in the mean, if they are known."""
     measured: bool
 
     @property
@@ -156,14 +160,17 @@ def make_plan(parts: TrainerParts, launch: Launch) -> Plan:
 
     count, example = _examples(parts)
     sample = [example(number * count // MEASURED) for number in range(MEASURED)] if count else []
-    rows = _rows(config, given, sample, parts.model, size)
+    edge, stated = edge_of(size), config.stated
+    lengths = [prompt_length(parts.model.prepare_input(each.task, each.history), edge) for each in sample]
+    rows = _rows(config, given, sample, lengths)
     method = _method(config, given, rows)
     memory = items(size, method, rows, sharding=launch.sharding, processes=launch.processes, gpu=launch.gpu)
     batch = _batch(config, given, launch.processes, _epoch(parts, count))
     vllm = _vllm(given, size, rows) if method.vllm else None
     disk = _disk(given, size, method, launch, batch.total)
-    work = _work(parts, size, method, rows, batch, launch, sample)
-    return Plan(config, launch, size, rows, memory, batch, vllm, disk, work, bool(sample))
+    prompt = statistics.fmean(map(sum, lengths)) if lengths else None if stated is None else stated.mean or stated.prompt
+    work = _work(parts, size, method, rows, batch, launch, prompt)
+    return Plan(config, launch, size, rows, memory, batch, vllm, disk, work, prompt, bool(sample))
 
 
 def total_steps(parts: TrainerParts, processes: int) -> int | None:
@@ -176,11 +183,14 @@ def total_steps(parts: TrainerParts, processes: int) -> int | None:
 def _disk(given: Callable[[str], Any], size: ModelSize, method: Method, launch: Launch, total: int | None) -> Disk:
     """A new checkpoint is complete before the oldest is removed. Without a limit, and a known end, three are counted."""
     most, every = given("save_total_limit"), max(1, int(given("save_steps")))
-    written = 0 if str(given("save_strategy")) == "no" else math.inf if total is None else math.ceil(total / every)
+    saves = str(given("save_strategy")) != "no"
+    written = 0 if not saves else math.inf if total is None else math.ceil(total / every)
     kept = min(written, math.inf if most is None else most + 1)
     stored = 2 if launch.sharding == "zero3" and method.mixed else BYTES[method.dtype]
     final = float(stored * size.parameters)
-    return Disk(checkpoint_bytes(size, method, launch.sharding), 3 if kept == math.inf else int(kept), final)
+    return Disk(
+        checkpoint_bytes(size, method, launch.sharding), 3 if kept == math.inf else int(kept), final, every if saves else None
+    )
 
 
 def _work(
@@ -190,13 +200,13 @@ def _work(
     rows: Rows,
     batch: BatchSizes,
     launch: Launch,
-    sample: Sequence[Example],
+    prompt: float | None,
 ) -> Work | None:
     """What the training computes; ``None`` if its steps are unknown, or the steps that an episode has."""
     config, stated = parts.config, parts.config.stated
     each = batch.tasks * batch.replies / batch.updates
     if isinstance(config, SemiOnlineTraining):
-        if sample:
+        if _examples(parts)[0]:
             each *= len(parts.data.steps) / len(parts.data.episodes)
         elif stated is not None and stated.steps is not None and stated.episodes is not None:
             each *= stated.steps / stated.episodes
@@ -204,17 +214,9 @@ def _work(
             return None
     if batch.total is None or isinstance(config, OnlineTraining):
         return None
-    edge = _edge(size)
-    lengths = [sum(_length(parts.model.prepare_input(each.task, each.history), edge)) for each in sample]
-    prompt = statistics.fmean(lengths) if lengths else None if stated is None else stated.mean or stated.prompt
     tokens = float(rows.tokens if prompt is None else min(prompt + rows.completion, rows.tokens))
     answered = not isinstance(config, SFTTraining)
     return Work(each * of_a_row(size, method, rows, tokens, launch.sharding, answered=answered), batch.total, launch.processes)
-
-
-def _edge(size: ModelSize) -> int:
-    """Pixels of an image token's side, of 3 colours and 2 frames."""
-    return math.isqrt(size.patch // 6) * math.isqrt(size.patches)
 
 
 def _vllm(given: Callable[[str], Any], size: ModelSize, rows: Rows) -> VLLM:
@@ -227,16 +229,18 @@ def _method(config: TrainingConfig, given: Callable[[str], Any], rows: Rows) -> 
     replies, evaluation = not isinstance(config, SFTTraining), config.evaluation
     vllm = replies and given("use_vllm")
     colocated = vllm and given("vllm_mode") == "colocate"
+    inside = evaluation is not None and not evaluation.sidecar
     return Method(
         dtype=config.dtype,
         mixed=bool(given("bf16") or given("fp16")),
         checkpointing=bool(given("gradient_checkpointing")),
         reference=replies and given("beta") != 0,
         generated=max(AT_ONCE, rows.rows) if replies and not vllm else 0,
-        evaluated=given("per_device_eval_batch_size") if evaluation is not None and not evaluation.sidecar else 0,
+        evaluated=given("per_device_eval_batch_size") if inside and not vllm else 0,
         expandable="expandable_segments:False" not in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""),
         vllm=given("vllm_gpu_memory_utilization") if colocated else 0.0,
         sleeps=colocated and given("vllm_enable_sleep_mode"),
+        evaluates=colocated and inside,
     )
 
 
@@ -302,12 +306,10 @@ def _epoch(parts: TrainerParts, examples: int) -> int | None:
 
 
 def _rows(
-    config: TrainingConfig, given: Callable[[str], Any], examples: Sequence[Example], model: ABCModel, size: ModelSize
+    config: TrainingConfig, given: Callable[[str], Any], examples: Sequence[Example], lengths: list[tuple[int, int]]
 ) -> Rows:
     """The longest rows: of ``max_prompt_length`` if it is set, else of the longest prompt among ``examples``."""
-    bound = getattr(config, "max_prompt_length", None)
-    edge, stated = _edge(size), config.stated
-    lengths = [_length(model.prepare_input(each.task, each.history), edge) for each in examples]
+    bound, stated = getattr(config, "max_prompt_length", None), config.stated
     if not lengths and bound is None and stated is not None:
         lengths = [(stated.prompt - (stated.image or stated.prompt), stated.image or stated.prompt)]
     if bound is None and not lengths:
@@ -317,29 +319,11 @@ def _rows(
     image = max((pictures for _, pictures in lengths), default=bound or 0)
     prompt = max((words + pictures for words, pictures in lengths), default=0) if bound is None else bound
     if isinstance(config, SFTTraining):
-        measured = max((_tokens(each.completion or "") for each in examples), default=0)
+        measured = max((text_length(each.completion or "") for each in examples), default=0)
         completion = measured or (0 if stated is None else stated.completion)
     else:
         completion = given("max_completion_length")
     return Rows(given("per_device_train_batch_size"), prompt + completion, min(image, prompt), completion)
-
-
-def _length(prepared: ModelInput, edge: int) -> tuple[int, int]:
-    """Tokens of text, by its bytes, and of images, ``edge`` pixels wide and high each."""
-    words = pictures = 0
-    for message in prepared.messages:
-        words += 8  # the template's own
-        for part in message.parts:
-            if isinstance(part, str):
-                words += _tokens(part)
-            else:
-                width, height = part.size
-                pictures += math.ceil(width / edge) * math.ceil(height / edge) + 2
-    return words, pictures
-
-
-def _tokens(text: str) -> int:
-    return math.ceil(len(text.encode()) / TOKEN_BYTES)
 
 
 def check_memory(parts: TrainerParts) -> None:

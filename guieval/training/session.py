@@ -33,6 +33,7 @@ from guieval.training.config import OnlineTraining, TrainingConfig
 from guieval.training.evaluation import FILE as EVALUATIONS
 from guieval.training.evaluation import Evaluator, evaluation_callback, lockstep_engine
 from guieval.training.guard import require_extra
+from guieval.training.meter import Meter
 from guieval.training.planning import check_memory
 from guieval.training.reward_watch import watch_callback
 from guieval.training.sharding import sharding_callback
@@ -47,27 +48,34 @@ _MAY_CHANGE = frozenset({"attention", "data", "out", "evaluation", "report_to", 
 """Settings that may change when a training is resumed: locations, length and speed."""
 
 
-def train(config: TrainingConfig, *, resume: bool = False) -> Path:
+def train(config: TrainingConfig, *, resume: bool = False, meter: Meter | None = None, longest: int | None = None) -> Path:
     """Train, and return the folder of the final weights.
 
-    ``resume`` continues from the last complete checkpoint below ``config.out``. Raises :class:`UsageError` when the extra is
-    missing, a setting is invalid, the folder already has a training, or, on resume, has none or another one.
+    ``resume`` continues from the last complete checkpoint below ``config.out``. ``meter`` measures the phases, and ``longest``
+    is how many tasks are trained on, those with the longest prompts (both for :mod:`guieval.training.preflight`). Raises
+    :class:`UsageError` when the extra is missing, a setting is invalid, the folder already has a training, or, on resume, has
+    none or another one.
     """
     require_extra()
     os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")  # read at the first allocation on a GPU
     out = Path(config.out)
     step, checkpoint = last_checkpoint(out) if resume else (0, None)
     _check_folder(config, out, resume=resume)
-    parts = TrainerParts(config)
-    check_memory(parts)
+    check_memory(TrainerParts(config))
+    parts = TrainerParts(config, longest=longest)
     trainer = parts.trainer()
     trainer.add_callback(sharding_callback(trainer))
+    measured = () if meter is None else meter.callbacks(trainer, out, parts.picked)
+    for callback in measured[:1]:
+        trainer.add_callback(callback)
     stop_clock, start_clock = clock_callbacks(out / HOURS, trainer.accelerator.num_processes)
     trainer.add_callback(stop_clock)
     if config.evaluation is not None and not config.evaluation.sidecar:
         engine = lockstep_engine(trainer, parts.weights, config.seed)
         evaluator = Evaluator(config, config.evaluation, parts.model, engine)
         trainer.add_callback(evaluation_callback(evaluator, trainer, parts.weights))
+    for callback in measured[1:]:
+        trainer.add_callback(callback)
     if parts.watch is not None:
         trainer.add_callback(watch_callback(parts.watch, trainer, out / LOG))
     trainer.add_callback(_log_callback(out / LOG, {"thought_share": parts.thought_share}))

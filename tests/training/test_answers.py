@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,82 +11,88 @@ import torch
 
 from guieval.errors import UsageError
 from guieval.history import reference_history
+from guieval.journal import RunFolder
+from guieval.running.api import run
 from guieval.training.building import TrainerParts
-from guieval.training.trainers.answers import SAMPLED, Answers
+from guieval.training.evaluation import metrics_of, run_config
+from guieval.training.lockstep import LiveModel
+from guieval.training.session import train
+from guieval.training.trainers.answers import SAMPLED
 
-from .conftest import Configured, in_training
-
-
-class Sampler:
-    """As TRL's vLLM: in this process it repeats the first token of each picture, whether or not it is repeated already."""
-
-    def __init__(self, trainer: Any) -> None:
-        self.trainer, self.synced = trainer, 0
-        self.asked: list[Any] = []
-        self.bent = 0
-
-    def sync_weights(self) -> None:
-        self.synced += 1
-
-    def generate(self, prompts: Any, images: Any, num_generations: int, profiler: Any) -> Any:
-        self.asked.append((prompts, images))
-        read = [self._repeated(*each) for each in zip(prompts, images, strict=True)]
-        ends = self.trainer.eos_token_ids[0]
-        replies = [[5, 6, ends] for _ in prompts]
-        return read, replies, [[[-0.1], [-0.2], [None]] for _ in prompts], None
-
-    def _repeated(self, prompt: list[int], images: list[Any]) -> list[int]:
-        if self.trainer.vllm_mode == "server":
-            return prompt
-        token, read, rest = self.trainer.processing_class.image_token_id, [], iter(images)
-        for place, each in enumerate(prompt):
-            image = next(rest, None) if each == token else None
-            read += [each] if image is None else [each] * (self._tokens(image) + self.bent)
-            if image is None:
-                continue
-            assert prompt[place + 1] != token, "the tokens of a picture would be repeated twice"
-        return read
-
-    def _tokens(self, image: Any) -> int:
-        processor = self.trainer.processing_class.image_processor
-        patches = int(processor(images=[image], return_tensors="pt")["image_grid_thw"].prod())
-        return patches // int(processor.merge_size) ** 2
+from .conftest import Configured, evaluations, in_training
+from .stand_in_vllm import StandIn, engine_of, install
 
 
-def with_vllm(configured: Configured, mode: str) -> tuple[Any, Sampler, list[Any]]:
-    trainer = in_training(configured("grpo", dynamic_sampling=None))
-    trainer.use_vllm, trainer.vllm_mode, trainer._last_loaded_step = True, mode, -1
-    trainer.vllm_generation = sampler = Sampler(trainer)
-    trainer._answers = Answers(trainer, trainer._prompts, trainer._pictures)
+def with_vllm(configured: Configured, patch: pytest.MonkeyPatch, policy: Path, mode: str) -> tuple[Any, StandIn, list[Any]]:
+    install(patch)
+    settings = {"use_vllm": True, "vllm_mode": mode, "vllm_server_base_url": f"http://{policy}"}
+    trainer = in_training(configured("grpo", dynamic_sampling=None, trainer=settings))
     examples = [trainer._example(number) for number in (0, 1, 0)]
-    return trainer, sampler, [trainer._prompts.model.prepare_input(each.task, each.history) for each in examples]
+    asked = [trainer._prompts.model.prepare_input(each.task, each.history) for each in examples]
+    return trainer, engine_of(trainer), asked
 
 
 @pytest.mark.parametrize("mode", ["colocate", "server"])
-def test_vllm_reads_the_prompt_that_is_trained(mode: str, configured: Configured) -> None:
-    trainer, sampler, asked = with_vllm(configured, mode)
+def test_vllm_reads_the_prompt_that_is_trained(
+    mode: str, configured: Configured, monkeypatch: pytest.MonkeyPatch, policy: Path
+) -> None:
+    trainer, engine, asked = with_vllm(configured, monkeypatch, policy, mode)
     answers = trainer._answers(asked)
-    ((prompts, images),) = sampler.asked
+    (pairs,) = engine.asked
     token = trainer.processing_class.image_token_id
-    assert [each.count(token) for each in prompts] == [1, 1, 1] if mode == "colocate" else [144, 144, 144]
-    assert [len(each) for each in images] == [1, 1, 1]
+    assert [prompt.count(token) for prompt, _ in pairs] == ([1, 1, 1] if mode == "colocate" else [144, 144, 144])
+    assert [len(images) for _, images in pairs] == [1, 1, 1]
     whole = trainer._tokenize_prompts([trainer._prompts.of(each) for each in asked])[0]
     assert [answer.row.prompt.tolist() for answer in answers] == whole
-    assert sampler.synced == 1  # once for these weights
+    row = answers[0].row
+    assert torch.allclose(row.tokens[SAMPLED], -0.1 * torch.arange(1, len(row.completion) + 1))
+    assert engine.events.count("load") == 1  # once for these weights
     trainer._answers(asked)
-    assert sampler.synced == 1
+    assert engine.events.count("load") == 1
     trainer.state.global_step += 1
     trainer._answers(asked)
-    assert sampler.synced == 2
+    assert engine.events.count("load") == 2
+    if mode == "colocate":
+        engine.bent = 1
+        with pytest.raises(UsageError, match="vLLM reads prompts otherwise than the model that is trained"):
+            trainer._answers(asked)
 
 
-def test_the_samplers_log_probabilities_are_kept_and_its_reading_has_to_be_the_models(configured: Configured) -> None:
-    trainer, sampler, asked = with_vllm(configured, "colocate")
-    (row, *_) = [answer.row for answer in trainer._answers(asked)]
-    assert torch.allclose(row.tokens[SAMPLED], torch.tensor([-0.1, -0.2, torch.nan]), equal_nan=True)
-    sampler.bent = 1
-    with pytest.raises(UsageError, match="vLLM reads prompts otherwise than the model that is trained"):
-        trainer._answers(asked)
+@pytest.mark.parametrize("mode", ["colocate", "server"])
+def test_evaluations_go_through_vllm_with_the_weights_of_their_step(
+    mode: str, configured: Configured, monkeypatch: pytest.MonkeyPatch, policy: Path
+) -> None:
+    """What it answers is what the saved weights answer, and the copy in this process sleeps whenever it is not asked."""
+    install(monkeypatch)
+    made: list[StandIn] = []
+    monkeypatch.setattr(StandIn, "__init__", _kept(StandIn.__init__, made))
+    monkeypatch.setattr(LiveModel, "_replies", lambda *given: pytest.fail("the weights in training answer"))
+    vllm = {"use_vllm": True, "vllm_mode": mode, "vllm_server_base_url": f"http://{policy}", "vllm_enable_sleep_mode": True}
+    evaluation = {"every": 1, "bench_options": {"split": "test"}, "limit": 4}
+    config = configured("grpo", evaluation=evaluation, trainer={**vllm, "max_steps": 1, "learning_rate": 1e-4})
+    final = train(config)
+    assert config.evaluation is not None
+    base, folder = run_config(config, config.evaluation, 1), Path(config.out) / "again"
+    (same,) = run(base, out=folder, model_path=str(final), data=config.data, progress=False).runs
+    assert evaluations(config)[-1] == {"step": 1, **metrics_of(same.summary)}
+    saved = [RunFolder(Path(config.out) / name) for name in ("evaluations/step-0", "evaluations/step-1", "again")]
+    before, after, again = ({str(each.task.key): each.sample.raw_response for each in folder.records} for folder in saved)
+    assert before != after == again and saved[1].manifest.config.server.engine == "vllm"
+    (engine,) = made
+    phases = [name for name, _ in groupby(engine.events)]
+    if mode == "server":  # rollouts have the weights of the evaluation before them
+        assert phases == ["load", "generate"] * 2
+    else:
+        assert phases == ["sleep", *["load", "generate", "sleep"] * 3] and not engine.awake
+    assert engine.events.count("generate") > 3  # several rounds without a sleep between them
+
+
+def _kept(original: Any, made: list[StandIn]) -> Any:
+    def kept(self: StandIn, *given: Any, **named: Any) -> None:
+        original(self, *given, **named)
+        made.append(self)
+
+    return kept
 
 
 def test_prompts_are_read_as_trl_reads_them(configured: Configured) -> None:

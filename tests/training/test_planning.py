@@ -210,14 +210,25 @@ def test_the_trainings_measured_on_an_h100_are_planned_within_a_tenth() -> None:
     assert found == [pytest.approx(27.8, rel=0.1), pytest.approx(33.7, rel=0.1)]
 
 
-def test_the_evaluation_of_the_recipe_fits_only_while_vllm_sleeps() -> None:
-    """With 12,800 tokens a row it needs all weights on each GPU, and 8 x 80 GB had 81 GiB or more with vLLM awake."""
+def test_the_recipe_fits_at_its_longest_prompts_because_vllm_sleeps_and_answers_its_evaluations() -> None:
+    """8 x 80 GB with 12,800 tokens a row. The weights in training would be whole on each GPU to answer by themselves."""
     launch = Launch(8, "zero3", 79.1 * GIB)
-    asleep = make_plan(TrainerParts(shipped("ui-s1")), launch)
-    awake = make_plan(TrainerParts(shipped("ui-s1", "trainer.vllm_enable_sleep_mode=false")), launch)
+    asleep, awake, alone, narrow = (
+        make_plan(TrainerParts(shipped(name, *settings)), replace(launch, gpu=gpu * GIB))
+        for name, gpu, settings in (
+            ("ui-s1", 79.1, ()),
+            ("ui-s1", 40, ("trainer.vllm_enable_sleep_mode=false", "trainer.vllm_gpu_memory_utilization=0.8")),
+            ("ui-s1", 79.1, ("trainer.use_vllm=false",)),
+            ("ui-s1-sft", 40, ("stated.prompt=12288",)),
+        )
+    )
     assert asleep.rows.tokens == 12_800 and asleep.problem() is None
-    assert awake.peaks["evaluation"] > 81 * GIB > awake.peaks["training"]
-    assert "trainer.vllm_enable_sleep_mode=true" in str(awake.problem()) and "evaluation.sidecar=true" in str(awake.problem())
+    assert asleep.peaks["evaluation"] == asleep.peaks["generation"] < 0.7 * 79.1 * GIB
+    assert alone.peaks["evaluation"] > asleep.peaks["evaluation"] and alone.problem() is not None
+    assert "trainer.vllm_enable_sleep_mode=true" in str(awake.problem())
+    assert "evaluation.sidecar=true" in str(narrow.problem())
+    beside = make_plan(TrainerParts(shipped("ui-s1", "evaluation.sidecar=true")), launch)
+    assert "evaluation" not in beside.peaks
     # 16.6 GB of weights, 99.5 of their copies in float32 with two states, and 16.6 of the whole model, three at a time
     assert asleep.disk.checkpoint == pytest.approx(132.7e9, rel=1e-3) and asleep.disk.kept == 3
     assert asleep.disk.final == pytest.approx(16.58e9, rel=1e-3)

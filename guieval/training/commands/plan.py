@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from guieval.cli.settings import path_option
-from guieval.cli.tables import JSON, print_json, say, show
+from guieval.cli.tables import JSON, print_json
 from guieval.errors import UsageError
-from guieval.reports.tables.table import Cell, Table, bare, columns
 from guieval.running.config import settings_file
+from guieval.training.commands.plan_tables import GIB, show_plan
 from guieval.training.commands.train import Overrides, Recipe, Sources
 
 if TYPE_CHECKING:
-    from guieval.training.planning import BatchSizes, Plan
-
-GIB = 1 << 30
+    from guieval.training.planning import Plan
 
 
 def plan(
@@ -49,63 +47,9 @@ def plan(
     if json:
         print_json(_plain(planned, reached))
     else:
-        _show(planned, reached)
+        show_plan(planned, reached)
     if problem := planned.problem():
         raise UsageError(problem)
-
-
-def _show(plan: Plan, reached: float) -> None:
-    from guieval.engines.in_process.attention import implementation
-
-    gpu = "an unknown memory (give --gpu-memory)" if plan.launch.gpu is None else f"{plan.launch.gpu / GIB:,.1f} GiB"
-    launch = plan.launch
-    say(f"{plan.config.out}: {launch.processes} {_plural('process', launch.processes)} with {launch.sharding}, GPUs of {gpu}")
-    parameters = f"{plan.size.parameters:,} parameters"
-    trained = f"{plan.size.trained:,} of adapters are trained" if plan.size.adapters else f"{plan.size.trained:,} are trained"
-    say(f"model: {parameters}, {trained}")
-    say(f"attention: {implementation(plan.config.attention, half=True)}, of what is installed here")
-    say(f"batch: {_batch(plan.batch, plan.config.kind)}")
-    say(f"epoch: {_epoch(plan.batch, plan.config.kind)}")
-    if plan.work is not None:
-        taken = f"{plan.work.hours(reached):,.1f} hours, {plan.work.gpu_hours(reached):,.0f} GPU hours"
-        say(f"time: about {taken} at {reached:g} TFLOP/s of each GPU (--reached), without decoding and evaluations")
-    rows = plan.rows
-    each = f"{rows.rows} {_plural('row', rows.rows)} of up to {rows.tokens:,} tokens"
-    say(f"a pass: {each}, of which {rows.image:,} of images and {rows.completion:,} of the response")
-    lines: list[tuple[Cell, ...]] = [
-        (part.name, bare(part.bytes / GIB, ",.2f"), part.when, "counted" if part.exact else "estimated") for part in plan.parts
-    ]
-    lines += [(f"together, in {phase}", bare(amount / GIB, ",.2f"), "", "") for phase, amount in plan.peaks.items()]
-    show(Table("memory of each process", columns("part", "GiB", "when", "how", keys=1), tuple(lines)))
-    disk = plan.disk
-    saved = f"{disk.kept} {_plural('checkpoint', disk.kept)} of {disk.checkpoint / GIB:,.1f} GiB"
-    say(f"disk: {disk.total / GIB:,.1f} GiB: {saved} at the same time, and final weights of {disk.final / GIB:,.1f} GiB")
-
-
-def _batch(batch: BatchSizes, kind: str) -> str:
-    tasks = f"{batch.tasks:,} {_tasks(kind, batch.tasks)}"
-    if kind == "sft":
-        return f"{tasks} an optimiser step"
-    what = "rollouts" if kind in ("semi-online", "online") else "replies"
-    rollouts = f"{batch.tasks * batch.replies:,} {what}"
-    steps = _plural("optimiser step", batch.updates)
-    return f"{tasks} x {batch.replies} = {rollouts}, used for {batch.updates:g} {steps}"
-
-
-def _epoch(batch: BatchSizes, kind: str) -> str:
-    if batch.epoch is None or batch.steps is None:
-        known = "" if batch.total is None else f"; {batch.total:,} optimiser steps in all"
-        return f"unknown without the data (give --data){known}"
-    tasks = f"{batch.epoch:,} {_tasks(kind, batch.epoch)}"
-    return f"{tasks}, {batch.steps:,} {_plural('optimiser step', batch.steps)}; {batch.total:,} in all"
-
-
-def _tasks(kind: str, count: int) -> str:
-    return _plural({"semi-online": "episode", "online": "task"}.get(kind, "step"), count)
-
-
-def _plural(word: str, count: float) -> str:
-    return word if count == 1 else f"{word}es" if word.endswith("s") else f"{word}s"
 
 
 def _plain(plan: Plan, reached: float) -> dict[str, object]:

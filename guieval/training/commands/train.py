@@ -23,10 +23,7 @@ from guieval.errors import UsageError
 from guieval.running.config import settings_file
 
 if TYPE_CHECKING:
-    from guieval.training.config import Kind
-
-if TYPE_CHECKING:
-    pass
+    from guieval.training.config import Kind, TrainingConfig
 
 PICTURE = "training.svg"
 SECONDS_TO_END = 20
@@ -41,33 +38,69 @@ Sources: TypeAlias = Annotated[
     typer.Option("--data", metavar="PATH", help="The benchmark's data folder; of several sources BENCH=PATH, repeated."),
 ]
 Out: TypeAlias = Annotated[Path | None, path_option("Folder to write to (default: the file's).")]
+Preflight: TypeAlias = Annotated[
+    bool,
+    typer.Option("--preflight", help="Try a step, an evaluation, a checkpoint and a resume, and print the plan with them."),
+]
 Resume: TypeAlias = Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")]
 
 
-def sft(config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False) -> None:
+def sft(
+    config: Recipe,
+    override: Overrides = None,
+    data: Sources = None,
+    out: Out = None,
+    resume: Resume = False,
+    preflight: Preflight = False,
+) -> None:
     """Train on the reference's actions (supervised)."""
-    _train("sft", config, override, data, out, resume)
+    _train("sft", config, override, data, out, resume, preflight)
 
 
-def grpo(config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False) -> None:
+def grpo(
+    config: Recipe,
+    override: Overrides = None,
+    data: Sources = None,
+    out: Out = None,
+    resume: Resume = False,
+    preflight: Preflight = False,
+) -> None:
     """Train by offline RL: GRPO on recorded steps with reference history."""
-    _train("grpo", config, override, data, out, resume)
+    _train("grpo", config, override, data, out, resume, preflight)
 
 
 def semi_online(
-    config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False
+    config: Recipe,
+    override: Overrides = None,
+    data: Sources = None,
+    out: Out = None,
+    resume: Resume = False,
+    preflight: Preflight = False,
 ) -> None:
     """Train by UI-S1's semi-online RL: rollouts over recorded episodes, patched where the policy leaves them."""
-    _train("semi-online", config, override, data, out, resume)
+    _train("semi-online", config, override, data, out, resume, preflight)
 
 
-def online(config: Recipe, override: Overrides = None, data: Sources = None, out: Out = None, resume: Resume = False) -> None:
+def online(
+    config: Recipe,
+    override: Overrides = None,
+    data: Sources = None,
+    out: Out = None,
+    resume: Resume = False,
+    preflight: Preflight = False,
+) -> None:
     """Train by online RL: rollouts in an environment, judged at their end."""
-    _train("online", config, override, data, out, resume)
+    _train("online", config, override, data, out, resume, preflight)
 
 
 def _train(
-    kind: Kind, config: Path, override: list[str] | None, data: list[str] | None, out: Path | None, resume: bool
+    kind: Kind,
+    config: Path,
+    override: list[str] | None,
+    data: list[str] | None,
+    out: Path | None,
+    resume: bool,
+    preflight: bool,
 ) -> None:
     from guieval.training.config import read_config
     from guieval.training.guard import require_extra
@@ -75,6 +108,11 @@ def _train(
     file = settings_file(config, "training", "training")
     settings = read_config(file, override or (), kind=kind, data=data or (), out=None if out is None else str(out))
     require_extra()
+    if preflight:
+        if resume:
+            raise UsageError("--preflight is given together with --resume: it tries the beginning of a training, leave one out")
+        _try(settings)
+        return
     from guieval.training.failures import explained
     from guieval.training.session import train as begin
 
@@ -83,6 +121,16 @@ def _train(
     if os.environ.get("RANK", "0") == "0":  # of several processes, the first one speaks and draws
         say(f"The weights are in {final}.")
         _draw(Path(settings.out))
+
+
+def _try(settings: TrainingConfig) -> None:
+    from guieval.training.commands.plan_tables import show_measured, show_plan
+    from guieval.training.preflight import preflight
+
+    if (found := preflight(settings)) is not None:
+        plan, measured = found
+        show_plan(plan)
+        show_measured(plan, measured)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from guieval.models import ModelInput
 from guieval.training.data.examples import Messages, PromptBuilder, SizedPicture
 from guieval.training.trainers.pictures import BLANK, BatchPictures
 from guieval.training.trainers.rows import TYPES, CompletedPrompt
+from guieval.training.vllm_evaluation import READ_OTHERWISE
 
 AT_ONCE = 16
 """Prompts whose pixels are in memory at the same time, and that transformers generates together."""
@@ -132,10 +133,7 @@ class Answers:
         sent = [prompt.short for prompt in prompts] if trainer.vllm_mode == "colocate" else whole
         replies = trainer._generate_single_turn(sent, images, {}, 1)
         if self._vllm_read is not None and self._vllm_read != whole:
-            raise UsageError(
-                "vLLM reads prompts otherwise than the model that is trained, so its images are processed otherwise: use the "
-                "checkpoint's own image processor (no mm_processor_kwargs), or --set trainer.use_vllm=false"
-            )
+            raise UsageError(READ_OTHERWISE)
         return replies
 
     def _watched(self, generate: Callable[..., Any]) -> Callable[..., Any]:
