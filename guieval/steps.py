@@ -395,14 +395,14 @@ class Score(Frozen):
     """The score of the environment at the end of a task.
 
     ``progress`` is the part of the task that is done, in [0, 1]; 1 for a success. ``side_effects`` are changes that the task
-    did not ask for, in words. ``needs_stop``: by the environment's own rule a task is a success only if the model ended it.
+    did not ask for, in words.
     """
 
     success: bool
     progress: Annotated[float, Field(ge=0.0, le=1.0)]
     side_effects: tuple[str, ...] = ()
     reason: str = ""
-    needs_stop: bool = False
+    needs_stop: bool = _rare(False, "by the environment's own rule a task is a success only if the model ended it")
 
 
 class Outcome(Frozen):

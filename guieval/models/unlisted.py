@@ -133,7 +133,7 @@ def _limits(files: CheckpointFiles, model: ABCModel) -> tuple[dict[str, int], st
     stated = dict(files.limits)
     said = _pixels(stated.get("min_pixels"), stated.get("max_pixels"))
     if not isinstance(model.options, ImageLimits):
-        return {}, f"none: {model.config.adapter} sends screenshots as they are"
+        return {}, f"none: {model.config.adapter} has none to set"
     least, most = model.pixels or (None, None)
     own = {"min_pixels": model.options.min_pixels or least, "max_pixels": model.options.max_pixels or most}
     family = f"{_pixels(**own)}, the family's"

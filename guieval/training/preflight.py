@@ -1,4 +1,4 @@
-"""``guieval train KIND --preflight``: a training tried in small before it begins, so that its plan has what was measured.
+"""``guieval train sft --preflight``: a training tried in small before it begins, so that its plan has what was measured.
 
 It is the training itself, in processes of its own, on the tasks with the longest prompts: a rollout, an update, an evaluation
 and a checkpoint; then it is resumed for a second update. Its folder is next to the training's, and is removed.
