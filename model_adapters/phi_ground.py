@@ -17,7 +17,7 @@ from pydantic import Field
 
 from guieval.frames import Canvas
 from guieval.history import HistoryEntry
-from guieval.models import Family, ModelInput, Options, chat, main_instruction
+from guieval.models import Family, ImageRef, ModelInput, Options, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from ._grounder import Grounder
@@ -46,6 +46,10 @@ class PhiGround(Grounder):
 
     def frame(self, task: StepTaskModel) -> Canvas:
         return FRAMES[self.options.prompt]
+
+    def image(self, task: StepTaskModel) -> ImageRef:
+        frame = self.frame(task)
+        return ImageRef(task, frame.shown(task.screenshot_size), canvas=frame.sides)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         text = self.prompt(PROMPTS[self.options.prompt], instruction=main_instruction(task))

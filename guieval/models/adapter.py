@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from guieval.actions import Action, ActionSpace, Click, LongPress, Point, Unsupported
 from guieval.errors import ScreenshotError, UsageError, first_problem, nearest
-from guieval.frames import PER_999, PER_1000, Canvas, Frame, ResizedPixels, smart_resize
+from guieval.frames import PER_999, PER_1000, Frame, ResizedPixels, smart_resize
 from guieval.history import HistoryEntry, describe
 from guieval.models.config import ModelConfig
 from guieval.models.families import Family
@@ -241,8 +241,6 @@ class ABCModel(ABC):
         Rounding to multiples of ``patch`` is left to the server, which does it anyway. Only if a limit binds is the image
         resized on this side, so the frame of the response does not depend on how the server was started.
         """
-        if isinstance(frame := self.frame(task), Canvas):
-            return ImageRef(task, frame.shown(task.screenshot_size), canvas=frame.sides)
         if self.pixels is None and not isinstance(self.options, ImageLimits):
             return ImageRef(task)
         with _of_a_usable_size(task):

@@ -32,7 +32,8 @@ def fault_of(model: ABCModel, error: BaseException | None, method: str | None = 
     if error is None or isinstance(error, GuievalError):
         return None
     families = type(model).__mro__[: type(model).__mro__.index(ABCModel)]
-    own = {each.__code__.co_filename for family in families for each in vars(family).values() if inspect.isfunction(each)}
+    methods = [inspect.unwrap(each) for family in families for each in vars(family).values() if inspect.isfunction(each)]
+    own = {each.__code__.co_filename for each in methods}
     places = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename in own]
     if not places and method is not None:
         code = inspect.unwrap(getattr(model, method)).__code__

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from guieval.data.files import read_text
 from guieval.errors import GuievalError, UsageError
 from guieval.training.building import TrainerParts
 from guieval.training.checkpoints import is_first
@@ -131,7 +132,7 @@ def _part(name: str, config: TrainingConfig, plan: Plan) -> None:
 
 def _read(folder: Path, plan: Plan) -> PreflightMetrics:
     first, resumed = (
-        [json.loads((folder / f"{name}-{rank}.json").read_text(encoding="utf-8")) for rank in range(plan.launch.processes)]
+        [json.loads(read_text(folder / f"{name}-{rank}.json")) for rank in range(plan.launch.processes)]
         for name in (FIRST, RESUMED)
     )
     (saved,) = checkpoints(folder).values()

@@ -189,7 +189,7 @@ def test_every_action_is_code_that_runs(examples: Path) -> None:
     assert desktop.typed == "".join(texts)
     assert ("hotkey", "ctrl", "'); import os; ('") in desktop.called  # typed as a name of a key, and nothing else
     untranslated = {action.type for action in EVERY if pyautogui_code(action, (64, 40)) is None}
-    assert untranslated == {"OPEN", "PRESS", "WAIT", "STOP", "ANSWER"}
+    assert untranslated == {"OPEN", "PRESS", "WAIT", "STOP", "ANSWER", "ASK"}
 
 
 @every_row(
