@@ -37,7 +37,7 @@ HEAD = """# Reproducing the papers
 
 For each row of the tables of UI-S1, UI-R1 and GUIEvalKit (HyperTrack): the command, the number to expect, GPU hours, and what
 differs from the paper. GPU hours are the paper's, if it gives them, then ours: computed at 350 TFLOP/s of each GPU, without
-decoding and evaluations, by `guieval train plan` or by a campaign's `--dry-run`. The command `python -m perf.reproduce` writes
+decoding and evaluations, by `train plan` or by a campaign's `--dry-run`. The command `python -m perf.reproduce` writes
 this page; one test compares the page with it, another starts every command against scripted servers on made-up data. None of
 these numbers was reproduced here, because that needs GPUs, the weights and the data. [reproduced.md](reproduced.md) lists
 scores that were reproduced from published replies.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +31,11 @@ class CommandLine:
             main()
         out, err = self._capsys.readouterr()
         return Done(int(left.value.code or 0), out, err)
+
+    def apart(self, *arguments: str | Path) -> Done:
+        """The program in a process of its own, for what a process decides once: whether Ray's ports are open to others."""
+        done = subprocess.run([sys.executable, "-m", "guieval", *map(str, arguments)], capture_output=True, text=True)
+        return Done(done.returncode, done.stdout, done.stderr)
 
     def sentence(self, *arguments: str | Path) -> str:
         """The one sentence that a mistake ends with."""

@@ -101,8 +101,9 @@ def test_a_fault_in_an_adapter_names_its_line_and_stops_the_run_with_all_answers
     mine.write_text(faulty)
     fault = f"mine.py:{line} in frame: NameError: name 'PER_100' is not defined"
     answer = '{"action": "tap", "point": [500, 500]}'
+    run = guieval.apart if "--cluster" in more else guieval
     with MockServer(MockSettings(model=MODEL, policy="fixed", reply=answer, served_models=(MODEL,))) as server:
-        done = guieval(*command(server, demo, out, "--adapter", mine, *more))
+        done = run(*command(server, demo, out, "--adapter", mine, *more))
         assert done.code == 2 and "Traceback" not in done.err
         assert f"the adapter is at fault: {fault}, at " in done.err and "; every answer " in done.err
         verdicts = evaluate_run(out).summary.verdicts

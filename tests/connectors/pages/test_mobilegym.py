@@ -180,7 +180,7 @@ def test_every_action_is_mobilegym_s_or_none() -> None:
     assert mobilegym_action(Answer(text="7")) == ("ANSWER", {"value": "7"})
     assert [mobilegym_action(Stop()), mobilegym_action(Stop(status="impossible"))] == [("COMPLETE", {}), ("ABORT", {})]
     assert mobilegym_action(Drag(end=point)) is None
-    assert {each.type for each in EVERY if mobilegym_action(each) is None} == {"RIGHT_CLICK", "HOVER", "DRAG", "HOTKEY"}
+    assert {each.type for each in EVERY if mobilegym_action(each) is None} == {"RIGHT_CLICK", "HOVER", "DRAG", "HOTKEY", "ASK"}
 
 
 @pytest.mark.skipif(REAL not in os.environ, reason=f"{REAL} does not name the address of a MobileGym that is up")
