@@ -203,6 +203,7 @@ class Usage(Frozen):
 
     prompt_tokens: TokenCount = None
     completion_tokens: TokenCount = None
+    model: str | None = _rare(None, "of a composition: the checkpoint that answered")
 
     @property
     def stated(self) -> bool:
@@ -238,6 +239,13 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     prompts = [usage.prompt_tokens for usage in stated if usage.prompt_tokens is not None]
     completions = [usage.completion_tokens for usage in stated if usage.completion_tokens is not None]
     return Usage(prompt_tokens=sum(prompts) if prompts else None, completion_tokens=sum(completions) if completions else None)
+
+
+def usage_by_model(usages: Iterable[Usage | None]) -> dict[str, Usage]:
+    """The tokens of a composition's responses, a sum for each of its models that states any; of one model none."""
+    known = [usage for usage in usages if usage is not None]
+    sums = {name: total_usage(each for each in known if each.model == name) for name in (each.model for each in known) if name}
+    return {name: usage.model_copy(update={"model": name}) for name, usage in sums.items() if usage is not None}
 
 
 class Sample(Frozen):
@@ -437,6 +445,7 @@ class Repetition(Frozen):
     outcome: Outcome | None = None
     error: StepError | None = None
     usage: Usage | None = None
+    usage_by_model: tuple[Usage, ...] = _rare((), "of a composition: usage, a sum for each of its models")
     other_usage: OtherUsage = ()
     seconds: float | None = None
     key_removed: KeyRemoved = False
@@ -453,9 +462,9 @@ class Repetition(Frozen):
 
     @property
     def responses(self) -> tuple[Usage | None, ...]:
-        """What was paid for it: the sum as one usage, then the others."""
+        """What was paid for it: the sum as one usage (of a composition, one for each model), then the others."""
         received = self.outcome is not None or self.usage is not None
-        return (*((self.usage,) if received else ()), *self.other_usage)
+        return (*((self.usage_by_model or (self.usage,)) if received else ()), *self.other_usage)
 
     @property
     def paid(self) -> Usage | None:

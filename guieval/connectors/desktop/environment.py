@@ -10,13 +10,14 @@ from functools import cached_property
 import psutil
 
 from guieval.actions import ExecutableAction, Open, Stop
+from guieval.connectors.desktop.calculator_tasks import CALCULATOR
 from guieval.connectors.desktop.editor_tasks import EDITOR
 from guieval.connectors.desktop.files_tasks import FILES
 from guieval.connectors.desktop.home import APPLICATIONS, NAMES
 from guieval.connectors.desktop.pointer_and_keys import command_of
 from guieval.connectors.desktop.sandbox import MEGABYTE, TaskLimits, programs_digest, require_programs
 from guieval.connectors.desktop.session import DesktopSession
-from guieval.connectors.desktop.task import SIZE, Language, SeededTask, judged, seeded, state_of
+from guieval.connectors.desktop.task import CLIPBOARD, SIZE, Language, SeededTask, judged, seeded, state_of
 from guieval.connectors.desktop.terminal_tasks import TERMINAL
 from guieval.data.plugin_options import at_least
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
@@ -24,7 +25,7 @@ from guieval.steps import Score
 
 REVISION = 1
 """Grows when a task or its start changes."""
-TASKS = {task.id: task for task in (*EDITOR, *FILES, *TERMINAL)}
+TASKS = {task.id: task for task in (*EDITOR, *FILES, *TERMINAL, *CALCULATOR)}
 MANY = 8
 USUAL_MEGABYTES = 300
 """What a desktop with one application takes, and a little more."""
@@ -39,7 +40,7 @@ class Desktop(ABCEnvironment):
 
     name = "desktop"
     title = "Desktop"
-    source = "real applications on a virtual display (Xvfb, openbox, gedit, pcmanfm, xterm): make desktop"
+    source = "real applications on a virtual display (Xvfb, openbox, gedit, pcmanfm, xterm, mate-calc): make desktop"
     licence = "Apache-2.0"
 
     def __init__(self, *, language: Language = "en", memory: int = 1000, seconds: int = 3600, processes: int = 256) -> None:
@@ -117,7 +118,7 @@ class _DesktopDevice(ABCDevice):
 
     async def score(self) -> Score:
         task, session = self._now()
-        return judged(task, state_of(await session.home()))
+        return judged(task, state_of({**await session.home(), CLIPBOARD: await session.clipboard()}))
 
     async def expert(self) -> ExpertStep | None:
         task, _ = self._now()

@@ -60,6 +60,7 @@ APPLICATIONS = {
     "Text Editor": "gedit --standalone",
     "Files": "pcmanfm",
     "Terminal": "xterm",
+    "Calculator": "mate-calc",
 }
 """The applications by the names of their menu entries, with their commands."""
 NAMES = {
@@ -67,5 +68,6 @@ NAMES = {
     **{"gedit": "Text Editor", "editor": "Text Editor", "文本编辑器": "Text Editor"},
     **{"pcmanfm": "Files", "file manager": "Files", "文件管理器": "Files", "文件": "Files"},
     **{"xterm": "Terminal", "终端": "Terminal"},
+    **{"mate-calc": "Calculator", "计算器": "Calculator"},
 }
 """Other names of the applications, in lower case."""

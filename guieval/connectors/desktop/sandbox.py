@@ -29,6 +29,7 @@ PACKAGES = {
     "gedit": "gedit",
     "pcmanfm": "pcmanfm",
     "xterm": "xterm",
+    "mate-calc": "mate-calc",
     "prlimit": "util-linux",
 }
 """The programs, with their packages in Debian and Ubuntu; fonts come with ``make desktop``."""
@@ -76,7 +77,7 @@ def require_programs() -> None:
 def programs_digest() -> str:
     """A digest of the programs and the fonts that decide what a screenshot shows."""
     digest = sha256()
-    for program in ("Xvfb", "openbox", "gedit", "pcmanfm", "xterm"):
+    for program in ("Xvfb", "openbox", "gedit", "pcmanfm", "xterm", "mate-calc"):
         path = shutil.which(program)
         digest.update(b"" if path is None else read_bytes(Path(path).resolve()))
     for font in _FONTS:

@@ -129,10 +129,14 @@ class DesktopSession:
     async def home(self) -> dict[str, str]:
         """Files below HOME by their paths, those of applications left out; a folder ends in ``/`` and has no text.
 
-        An executable file has a second entry, ``PATH (executable)``. Links and other special files are left out.
+        An executable file has a second entry, ``PATH//executable``. Links and other special files are left out.
         """
         packed = await self.run(f"tar c -C {HOME} --exclude=./.cache . | head -c {MOST_HOME_BYTES}")
         return _unpacked(packed)
+
+    async def clipboard(self) -> str:
+        """The text on the clipboard; empty if there is none, or its owner does not give it within two seconds."""
+        return (await self.run("timeout 2 xclip -o -selection clipboard | head -c 65536")).decode(errors="replace")
 
     async def close(self) -> None:
         """End the desktop and every process in it."""
@@ -197,7 +201,7 @@ def _unpacked(packed: bytes) -> dict[str, str]:
             elif entry.isreg() and (file := archive.extractfile(entry)) is not None:
                 found[path] = file.read().decode(errors="replace")
                 if entry.mode & 0o100:
-                    found[f"{path} (executable)"] = ""
+                    found[f"{path}//executable"] = ""
     return found
 
 

@@ -6,6 +6,7 @@ A task is data, so its judge is one function of two states: files by their paths
 from __future__ import annotations
 
 import configparser
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from guieval.steps import Score
 
 Language: TypeAlias = Literal["en", "zh"]
 State: TypeAlias = Mapping[str, str]
-"""Texts of files by their paths in HOME; a folder is ``PATH/``, the right to execute ``PATH (executable)``, and a setting
-``setting SCHEMA KEY``."""
+"""Texts of files by their paths in HOME; a folder is ``PATH/``. What is no file has a name that no path can have: the right to
+execute ``PATH//executable``, a setting ``//setting SCHEMA KEY``, and :data:`CLIPBOARD`."""
+CLIPBOARD = "//clipboard"
 SIZE = (1280, 800)
 """(width, height) of the screen in pixels; the places of the experts' clicks are in it."""
 _NAMES = (
@@ -89,15 +91,26 @@ class SeededTask:
     actions: tuple[Action, ...]
 
 
-def values_of(task: str, seed: int) -> dict[str, str]:
-    """The placeholders of a task: ``a`` to ``d`` names of files, ``f`` to ``h`` of folders, ``u`` to ``z`` words, ``m`` and
-    ``n`` numbers, ``p`` and ``q`` Chinese words. All of a kind differ.
+class Values(dict[str, str | int]):
+    """The placeholders of a task; ``{3*m+nm}`` is calculated from numbers, with ``nm`` one number of the digits of both."""
+
+    def __missing__(self, key: str) -> int:
+        if key.isdigit() or key == "nm":
+            return int(key) if key.isdigit() else int(f"{self['n']}{self['m']}")
+        if "+" not in key and "*" not in key:
+            raise KeyError(key)
+        return sum(math.prod(int(self[factor]) for factor in part.split("*")) for part in key.split("+"))
+
+
+def values_of(task: str, seed: int) -> Values:
+    """The values of a seed: ``a`` to ``d`` names of files, ``f`` to ``h`` of folders, ``u`` to ``z`` words, ``m`` and ``n``
+    numbers from 11 to 98, ``p`` and ``q`` Chinese words. All of a kind differ.
     """
     dice = random.Random(f"{task} {seed}")
-    found: dict[str, str] = {}
+    found = Values()
     for letters, kind in (("abcd", _NAMES), ("fgh", _FOLDERS), ("uvwxyz", _WORDS), ("pq", _CHINESE)):
         found.update(zip(letters, dice.sample(kind, len(letters)), strict=True))
-    found.update(zip("mn", map(str, dice.sample(range(11, 99), 2)), strict=True))
+    found.update(zip("mn", dice.sample(range(11, 99), 2), strict=True))
     return found
 
 
@@ -166,7 +179,7 @@ def state_of(home: State) -> dict[str, str]:
         settings.clear()
     found = {path: text.rstrip("\n") for path, text in home.items() if not path.startswith(".")}
     for schema in settings.sections():
-        found.update({f"setting {schema} {key}": value for key, value in settings.items(schema)})
+        found.update({f"//setting {schema} {key}": value for key, value in settings.items(schema)})
     return found
 
 
@@ -181,7 +194,7 @@ def judged(task: SeededTask, end: State) -> Score:
     effects = [
         f"{'deleted' if path not in end else 'changed' if path in start else 'added'} {path}"
         for path in sorted({*start, *end})
-        if path not in goals and not path.startswith("setting ") and start.get(path) != end.get(path)
+        if path not in goals and not path.startswith("//") and start.get(path) != end.get(path)
     ]
     success = not open_goals and not effects
     progress = (len(goals) - len(open_goals)) / len(goals)
