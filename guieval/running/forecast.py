@@ -10,7 +10,8 @@ from typing import Any
 
 from guieval.frames import Size
 from guieval.models import ModelInput
-from guieval.running.costs import Price, amount
+from guieval.models.composition import Composition
+from guieval.running.costs import Price, PriceByModel, amount
 from guieval.running.engine_choice import HOSTED, engine_kind, native_api
 from guieval.running.kinds import kind_of
 from guieval.running.resolved import ResolvedRun
@@ -127,7 +128,15 @@ def forecast(run: ResolvedRun) -> Forecast:
         prompts = _mean([_tokens(prepared) + added for prepared in examples])
         screens = [_image_tokens(image.size) for prepared in examples for image in prepared.images[-1:]]
         worst["screen_tokens"] = _mean(screens)
-    return Forecast(run.mode.label, requests, at_most, prompts, response_tokens, price_of(run), added, **worst)
+    return Forecast(run.mode.label, requests, at_most, prompts, response_tokens, _price(run), added, **worst)
+
+
+def _price(run: ResolvedRun) -> Price | None:
+    """The price of a request; of a composition with two models the mean over its stages."""
+    price = price_of(run)
+    if isinstance(price, PriceByModel):
+        return price.mean(run.model.stage_models if isinstance(run.model, Composition) else list(price.models))
+    return price
 
 
 def _tokens(prepared: ModelInput) -> float:

@@ -17,7 +17,7 @@ from guieval.journal import METRICS, RunFolder
 from guieval.models import ModelInput
 from guieval.playground.mock_server import MockServer
 from guieval.registry import load_benchmark, load_model, model_configs
-from guieval.running.costs import CostLimit, Price, Tokens, amount, bill, describe, find_price, read_prices
+from guieval.running.costs import CostLimit, Price, Tokens, amount, bill, describe, find_price, price_of_all, read_prices
 from guieval.running.engine_choice import HOSTED, open_server
 from guieval.running.forecast import Forecast, forecast
 from guieval.running.resolve import resolve
@@ -160,6 +160,25 @@ def test_a_budget_ends_a_run_whose_server_states_no_counts() -> None:
     silent.add(record(None))
     reason = "the server reports no token counts, so the budget of 5.00 EUR cannot be kept"
     assert budget.reached(silent, in_flight=4) == reason
+
+
+def test_each_model_of_a_composition_has_its_own_price_also_for_what_is_in_flight() -> None:
+    """a: 1,000 x 2 + 100 x 8; b: 500 x 1 + 20 x 4, twice, because one of its two responses states no counts."""
+    found = Tokens()
+    for counts, model in (((1000, 100), "a"), ((500, 20), "b"), ((None, None), "b")):
+        found.count(Usage(prompt_tokens=counts[0], completion_tokens=counts[1], model=model))
+    price = price_of_all({"a": PRICE, "b": PRICE.model_copy(update={"input": 1.0, "output": 4.0, "as_of": "2026-11-22"})})
+    assert price is not None and price.cost(found) == pytest.approx(2800e-6 + 2 * 580e-6)
+    assert describe(bill(found + Tokens(), price)) == (
+        "about 0.003960 EUR (1,500 tokens in, 120 out, reported for 2 of 3 answers; a 0.002800 EUR, b 0.001160 EUR; "
+        "prices as of 2026-11-21, 2026-11-22)"
+    )
+    budget = CostLimit(0.0053, price)  # a response costs 0.00132 in the mean
+    assert budget.reached(found, in_flight=1) is None and "is used up" in (budget.reached(found, in_flight=2) or "")
+    found.count(Usage(prompt_tokens=1, completion_tokens=1))
+    assert price.cost(found) is None, "whose tokens these are is not known"
+    assert price_of_all({"a": PRICE, "b": None}) is None
+    assert price_of_all({"a": PRICE, "b": PRICE.model_copy(update={"currency": "USD"})}) is None
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,19 @@ VERIFIED_FIELD = "proxy"
 _Result = TypeVar("_Result")
 
 
+def _step_budget(name: str, budget: Budget | None, max_steps: int | None) -> int:
+    """The one that is given; :class:`UsageError` for none and for both."""
+    if budget is not None and max_steps is None:
+        return int(budget.partition("-")[0])
+    if budget is None and max_steps is not None:
+        return max_steps
+    both = "" if budget is None else f"budget is {budget} and max_steps {max_steps}: "
+    raise UsageError(
+        f"{both}environment {name!r} has no step budget of its own; published results state theirs: "
+        "--set bench_options.budget=15-steps (or 50-steps, 100-steps), or another number as max_steps"
+    )
+
+
 class OSWorld(ABCEnvironment):
     """The tasks of the folder ``examples`` (OSWorld's ``evaluation_examples``) that its file ``selection`` lists by domain.
 
@@ -92,19 +105,13 @@ class OSWorld(ABCEnvironment):
             raise UsageError(
                 f"environment {self.name!r} needs the package desktop_env: pip install desktop-env, or PYTHONPATH=OSWORLD"
             )
-        if (budget is None) == (max_steps is None):
-            both = "" if budget is None else f"budget is {budget} and max_steps {max_steps}: "
-            raise UsageError(
-                f"{both}environment {self.name!r} has no step budget of its own; published results state theirs: "
-                "--set bench_options.budget=15-steps (or 50-steps, 100-steps), or another number as max_steps"
-            )
         if client_password_env and not os.environ.get(client_password_env):
             raise UsageError(
                 "client_password_env has to name an environment variable that holds the machine's password; the one given is "
                 "not set, and not repeated here, since it may be the password itself"
             )
         self.examples, self.selection = Path(examples).expanduser(), selection
-        self.max_steps = int(budget.partition("-")[0]) if budget is not None else max_steps or 1
+        self.max_steps = _step_budget(self.name, budget, max_steps)
         self.machines = machines
         self.redaction = Redaction.of_variables(client_password_env)
         self.settle, self.settle_score, self.pause = settle, settle_score, pause

@@ -67,16 +67,16 @@ def thoughts(
 
 
 def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: int) -> None:
-    from guieval.data.selection import Choice, select
+    from guieval.data.selection import select
     from guieval.running.engine_choice import choose_engine
-    from guieval.running.resolve import sample_parameters
+    from guieval.running.resolve import choice_of, sample_parameters
     from guieval.settings.sampling import request_parameters
     from guieval.training.data.thoughts import ThoughtRequests, Writer, write_thoughts
 
     benchmark = load_benchmark(config.data.bench, config.data.folder, **config.data.bench_options)
     if config.data.skip_damaged:
         benchmark = benchmark.skipping_damaged()
-    selection = select(benchmark, Choice.of(config.data))
+    selection = select(benchmark, choice_of(config.data))
     known = _known(out)
     steps: list[tuple[Sequence[StepTaskModel], int]] = []
     for ref in selection.refs:
