@@ -110,7 +110,7 @@ OFFICE = (
         start={_LETTER: "{u}\n{v}:\n", "Documents/{b}.xlsx": "item;amount\n{w};{n}\n{x};{m}\ntotal;{n+m}\n"},
         goal={_LETTER: "{u}\n{v}:\n{n+m}\n"},
         steps=(
-            *("open LibreOffice Calc", "key ctrl+o", "key ctrl+l", "type ~/Documents/{b}.xlsx", "key enter", "key alt+tab"),
+            *("key ctrl+o", "key ctrl+l", "type ~/Documents/{b}.xlsx", "key enter", "key alt+tab"),
             *("key ctrl+end", "key enter", "type {n+m}", "key ctrl+s"),
         ),
         opened=_LETTER,
