@@ -28,7 +28,8 @@ ACTING = (*OF_TASKS, "retries", "encoding", "fold")
 """Fields that are no options of a family, no sampling and no switch."""
 OPTION_FIELDS = {"prompt": "prompt", "max_images": "images", "history": "history"}
 """Options of families that have a field of their own, by the option's name."""
-_DESCRIBING = frozenset({"name", "source", "families", "claimed", "notes"})
+DESCRIBING = frozenset({"name", "source", "families", "claimed", "notes"})
+"""Fields that decide no number."""
 
 
 _PILLOWS_QUALITY = 75
@@ -193,7 +194,7 @@ class Scaffold(_OfScaffold):
     @property
     def acts(self) -> dict[str, Any]:
         """The fields that decide numbers, as JSON-able values, without those at their defaults."""
-        return self.model_dump(mode="json", exclude=set(_DESCRIBING), exclude_defaults=True)
+        return self.model_dump(mode="json", exclude=set(DESCRIBING), exclude_defaults=True)
 
     @property
     def sha256(self) -> str:
@@ -210,17 +211,17 @@ def named_as_in_scaffolds(options: Mapping[str, Any]) -> dict[str, Any]:
     return {OPTION_FIELDS.get(name, f"options.{name}"): value for name, value in options.items()}
 
 
-def differing(
-    one: Scaffold, other: Scaffold, ones: Mapping[str, Any] | None = None, others: Mapping[str, Any] | None = None
-) -> Iterator[tuple[str, Any, Any]]:
-    """The fields that decide numbers and differ, with both values; ``None`` if nothing sets it.
+def in_effect(acts: Mapping[str, Any], below: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What applies, by dotted names: the fields that a scaffold sets (:attr:`Scaffold.acts`), else ``below``, which a family
+    sets by itself, else guieval's own defaults."""
+    return {**_ours(), **(below or {}), **flat(acts)}
 
-    ``ones`` and ``others`` are what applies, by dotted names, if a scaffold does not set it, besides guieval's own defaults.
-    """
-    first, second = ({**_ours(), **(below or {}), **flat(each.acts)} for each, below in ((one, ones), (other, others)))
-    for name in sorted(first.keys() | second.keys()):
-        if first.get(name) != second.get(name):
-            yield name, first.get(name), second.get(name)
+
+def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The settings in effect that differ, with both values; ``None`` if nothing sets it."""
+    for name in sorted(one.keys() | other.keys()):
+        if one.get(name) != other.get(name):
+            yield name, one.get(name), other.get(name)
 
 
 def _ours() -> dict[str, Any]:

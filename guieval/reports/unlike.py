@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,11 @@ from guieval.journal.repeats import Repeats
 from guieval.journal.run_files import Manifest
 from guieval.journal.setup import differences
 from guieval.metrics.columns import RunColumns
+from guieval.models.scaffold import DESCRIBING, Scaffold, differing, flat, in_effect, named_as_in_scaffolds
 from guieval.steps import StepKey
+
+_OF_FAMILY = ("prompt", "history", "options")
+"""Settings whose values mean something else in another family."""
 
 
 def refusal(first: Path, second: Path, unlike: Sequence[str]) -> str:
@@ -98,9 +103,7 @@ def remarks(
     if modes[0] != modes[1]:
         notes.append(f"the modes differ ({modes[0]} and {modes[1]}): the runs saw different histories")
     models = [each.model_name for each in manifests]
-    settings = [_settings(each) for each in manifests]
-    changed = sorted(name for name in settings[0] if settings[0][name] != settings[1][name])
-    if changed:
+    if changed := [*_changed(*manifests)]:
         kind = "the runs are of one model and" if models[0] == models[1] else "besides the model, the runs"
         notes.append(f"{kind} differ in {', '.join(changed)}")
     if setups := differences(*(each.setups for each in manifests), same_model=models[0] == models[1]):
@@ -117,14 +120,26 @@ def remarks(
     return [*notes, *_of_repeats(repeats)]
 
 
-def _settings(manifest: Manifest) -> dict[str, Any]:
-    return {
-        "scaffold": manifest.scaffold and manifest.scaffold.name,
-        "thinking": manifest.thinking,
-        "sampling": manifest.sampling,
-        "adapter": manifest.model.adapter,
-        "rules": manifest.rules or {},
-    }
+def _changed(first: Manifest, second: Manifest) -> Iterator[str]:
+    """The settings in which two runs differ, as they applied; the names of their scaffolds are in a line above."""
+    same = first.model.adapter == second.model.adapter
+    if not same or (first.rules or {}) != (second.rules or {}):
+        yield "rules" if same else "adapter"
+    for name, *values in differing(*map(_applied, (first, second))):
+        if same or name.partition(".")[0] not in _OF_FAMILY:
+            yield f"{name} ({' and '.join('not set' if each is None else json.dumps(each) for each in values)})"
+
+
+def _applied(manifest: Manifest) -> dict[str, Any]:
+    """Settings of a run's scaffold, changed by the run's own, by dotted names."""
+    scaffold, config = {} if manifest.scaffold is None else manifest.scaffold.to_json(), manifest.config
+    acts = {name: value for name, value in scaffold.items() if name in Scaffold.model_fields and name not in DESCRIBING}
+    options = named_as_in_scaffolds(manifest.options or {**acts.pop("options", {}), **(config.model.options or {})})
+    acts |= {"thinking": manifest.thinking, "sampling": manifest.sampling}
+    if (attempts := config.server.max_attempts) is not None:
+        acts["retries"] = {**acts.get("retries", {}), "request": attempts}
+    own = {"max_steps": config.online.max_steps, "bench_options.max_steps": (config.data.bench_options or {}).get("max_steps")}
+    return {**in_effect(acts), **flat(options), **own}
 
 
 def _of_repeats(groups: Sequence[Repeats]) -> Iterator[str]:

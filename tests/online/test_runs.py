@@ -210,6 +210,29 @@ def test_a_scaffold_decides_a_tasks_end(scaffold: dict[str, Any], number: int, e
     assert all(done[:-1]) is (ended != "unparseable") and done[-1] is (ended in ("step limit", "loop", "success"))
 
 
+def test_scaffolds_of_one_model_are_measured_apart(tmp_path: Path) -> None:
+    """Of eighteen tasks six take a detour, and six end without a stop: a budget that cuts the former short and two rules that
+    count the latter differ from the plain scaffold by a third each, with intervals without 0, and by no setting besides."""
+    ends = {n: Wait().model_dump_json() if n in (1, 2, 6, 7, 8, 9) else reference(n)[-1] for n in range(18)}
+    scripts = {task_id(n): [*[ZOOM] * 2 * (len(reference(n)) > 6), *reference(n)[:-1], end] for n, end in ends.items()}
+    agent, loop, rule = write_agent(tmp_path, scripts), {"equal": 3, "effect": "terminate"}, {"above": 0.9, "needs_stop": False}
+    differing = {"plain": {}, "budget": {"flat": 8}, "ending": {"loop": loop}, "success": rule}
+    for name, fields in differing.items():
+        (file := tmp_path / f"{name}.yaml").write_text(json.dumps({"name": name, **({name: fields} if fields else {})}))
+        more = settings(agent, bench_options={"episodes": 18}, scaffold=str(file))
+        guieval.run(**more, out=tmp_path / name, progress=False)
+    found = guieval.compare(*(tmp_path / name for name in differing), metrics="success rate")
+    between = {each.second.scaffold: each.metrics[0].difference for each in found}
+    assert {name: round(18 * (each.value or 0)) for name, each in between.items()} == {"budget": -6, "ending": 6, "success": 6}
+    assert all(each.interval and each.interval.low * each.interval.high > 0 for each in between.values())
+    alike = "the runs are of one model and differ in "
+    assert [[note.removeprefix(alike) for note in each.notes if alike in note] for each in found] == [
+        ["budget.flat (not set and 8)"],
+        ['ending.loop.effect (not set and "terminate"), ending.loop.equal (not set and 3)'],
+        ["success.above (not set and 0.9), success.needs_stop (not set and false)"],
+    ]
+
+
 def test_a_scaffold_says_how_texts_are_typed() -> None:
     attempt = Attempt(TASK, typed=Typing(escapes={" ": "%s", "%": "%%"}).typed)
     shown, action = made_step(Wait()), Type(text="5 % of it")

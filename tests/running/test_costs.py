@@ -280,7 +280,7 @@ def test_tokens_are_the_mean_of_the_prompts(tmp_path: Path) -> None:
     assert len(sizes) <= 20, "so all are measured"
     found = of(tmp_path)
     assert found.prompt_tokens == pytest.approx(sum(sizes) / len(sizes))
-    assert found.reply_tokens == 1024 and found.price is not None
+    assert found.response_tokens == 1024 and found.price is not None
 
 
 def test_the_sentences_name_what_is_not_known() -> None:
@@ -290,7 +290,7 @@ def test_the_sentences_name_what_is_not_known() -> None:
     assert lines["tokens"] == f"about 1,900,000 in, 1,500 a request ({estimated})"
     added = dict(Forecast("sop", 1234, True, 1500.4, 100, PRICED, 400).lines())["tokens"]
     assert added.endswith(f"({estimated}, plus 400 for the service's own tool)"), "they are part of the sum"
-    assert lines["replies"] == "at most 123,400 tokens, 100 each"
+    assert lines["output"] == "at most 123,400 tokens, 100 each"
     assert lines["cost"] == "about 3.70 EUR for the prompts, at most 1.23 EUR for the responses (prices as of 2026-11)"
     assert "not known" in dict(Forecast("offline", 5, False, 10.0, None, None).lines())["cost"]
     others = {"tokens": "not known, since they depend on the screens", "at worst": "1 request a step"}
@@ -312,7 +312,7 @@ def test_the_worst_case_is_every_attempt_with_every_look(tmp_path: Path) -> None
     assert "5 requests a step" in dict(unlimited.lines())["at worst"] and "no limit" in dict(unlimited.lines())["at worst"]
     assert (of(tmp_path).attempts, of(tmp_path, max_attempts=2).worst_requests) == (5, 2)
     computer = of(tmp_path, model="claude-opus-4-7-computer")
-    assert (computer.looks, computer.reply_tokens, computer.worst_requests) == (3, 4096, 20)
+    assert (computer.looks, computer.response_tokens, computer.worst_requests) == (3, 4096, 20)
 
 
 def test_the_makers_tool_is_counted_where_its_size_is_published() -> None:

@@ -8,7 +8,7 @@ import typer
 
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.names import natural_order
-from guieval.models.scaffold import Scaffold, differing, named_as_in_scaffolds
+from guieval.models.scaffold import Scaffold, differing, in_effect, named_as_in_scaffolds
 from guieval.registry import build_model, load_scaffold, model_configs
 from guieval.registry import scaffolds as known_scaffolds
 from guieval.reports.tables.table import Table, columns
@@ -67,7 +67,7 @@ def _show(scaffold: Scaffold, json_output: bool) -> None:
 
 
 def _compare(one: Scaffold, other: Scaffold, json_output: bool) -> None:
-    rows = list(differing(one, other, *map(_defaults, (one, other))))
+    rows = list(differing(*(in_effect(each.acts, _defaults(each)) for each in (one, other))))
     if json_output:
         print_json({"differences": [{"setting": name, one.name: first, other.name: second} for name, first, second in rows]})
         return

@@ -191,7 +191,7 @@ def _sizes(each: Estimate) -> tuple[Number | None, Number | None, str]:
     made = each.forecast
     if made is None or made.prompt_tokens is None:
         return None, None, "not known" if each.asks else "no model"
-    out = None if made.reply_tokens is None else bare(made.requests * made.reply_tokens, ",.0f")
+    out = None if made.response_tokens is None else bare(made.requests * made.response_tokens, ",.0f")
     cost = _cost(each)
     return bare(made.requests * made.prompt_tokens, ",.0f"), out, "no price" if cost is None else amount(*cost)
 
@@ -201,7 +201,7 @@ def _cost(each: Estimate) -> tuple[float, str] | None:
     made = each.forecast
     if made is None or made.price is None or made.prompt_tokens is None:
         return None
-    tokens = made.prompt_tokens * made.price.input + (made.reply_tokens or 0) * made.price.output
+    tokens = made.prompt_tokens * made.price.input + (made.response_tokens or 0) * made.price.output
     return made.requests * tokens / 1e6, made.price.currency
 
 
