@@ -402,8 +402,8 @@ class OnlineTask(Frozen):
 class Score(Frozen):
     """The score of the environment at the end of a task.
 
-    ``progress`` is the part of the task that is done, in [0, 1]; 1 for a success. ``side_effects`` are changes that the task
-    did not ask for, in words.
+    ``progress`` is the part of the task that is done, in [0, 1]; the reward, if an environment gives one. ``side_effects`` are
+    changes that the task did not ask for, in words.
     """
 
     success: bool
@@ -411,6 +411,11 @@ class Score(Frozen):
     side_effects: tuple[str, ...] = ()
     reason: str = ""
     needs_stop: bool = _rare(False, "by the environment's own rule a task is a success only if the model ended it")
+
+    @classmethod
+    def of_reward(cls, reward: float, *, success: bool, reason: str) -> Self:
+        """The score of an environment that gives a reward; one above 1 or below 0 is cut off."""
+        return cls(success=success, progress=min(1.0, max(0.0, reward)), reason=reason)
 
 
 class Outcome(Frozen):

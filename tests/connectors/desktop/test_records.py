@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,13 @@ def test_the_expert_s_record_has_targets_and_agents_are_scored_in_every_mode(tmp
     actions = {name: [*seeded(TASKS[name], 0, "en").actions] for name in CHOSEN}
     del actions["files-move"][-2]  # the file is cut and not pasted
     agent = write_agent(tmp_path, {name: [action_to_json(each) for each in taken] for name, taken in actions.items()})
-    given = {"model": "scripted", "engine": "local", "adapter": str(agent), "bench": "episodes", "data": str(tmp_path / "made")}
+    given: dict[str, Any] = {
+        "model": "scripted",
+        "engine": "local",
+        "adapter": str(agent),
+        "bench": "episodes",
+        "data": str(tmp_path / "made"),
+    }
     for mode, matches in (("offline", 11 / 12), ("soeval", 11 / 12), ("sop", 10 / 11)):
         guieval.run(**given, mode=mode, out=tmp_path / mode, progress=False)
         found = guieval.evaluate_run(tmp_path / mode).summary.all_metrics
