@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import Sequence
 from functools import cached_property
 
 import psutil
 
-from guieval.actions import ExecutableAction, Open, Stop
+from guieval.actions import Boxes, Click, DoubleClick, ExecutableAction, Open, RightClick, Stop, executable
+from guieval.connectors.desktop.accessibility import elements_shown, offer_tree, require_accessibility, smallest_at
 from guieval.connectors.desktop.calculator_tasks import CALCULATOR
 from guieval.connectors.desktop.documents import require_readers
 from guieval.connectors.desktop.editor_tasks import EDITOR
@@ -53,6 +55,8 @@ class Desktop(ABCEnvironment):
         require_readers()
         self.language: Language = language
         self.limits = TaskLimits(memory, seconds, processes)
+        self.has_tree = False
+        """Whether applications offer their accessibility trees, which the expert's targets are from."""
 
     @property
     def version(self) -> str:
@@ -83,6 +87,12 @@ class Desktop(ABCEnvironment):
             for task in TASKS.values()
         )
 
+    def with_expert(self) -> Desktop:
+        require_accessibility()
+        found = copy.copy(self)
+        found.has_tree = True
+        return found
+
     async def open(self) -> ABCDevice:
         return DesktopDevice(self)
 
@@ -101,6 +111,8 @@ class DesktopDevice(ABCDevice):
         environment = self._environment
         self._task, self._steps = seeded(TASKS[task.id], seed, environment.language), 0
         self._session = await DesktopSession.start(SIZE, environment.limits, self._task.files)
+        if environment.has_tree:
+            await offer_tree(self._session)
         await self._session.launch(self._task.command)
         return await self._observe()
 
@@ -124,8 +136,17 @@ class DesktopDevice(ABCDevice):
         return judged(task, state_of({**await session.home(), CLIPBOARD: await session.clipboard()}))
 
     async def expert(self) -> ExpertStep | None:
-        task, _ = self._now()
-        return ExpertStep(task.actions[self._steps]) if self._steps < len(task.actions) else None
+        task, session = self._now()
+        if self._steps >= len(task.actions):
+            return None
+        action, stated = task.actions[self._steps], task.targets[self._steps]
+        if not self._environment.has_tree:
+            return ExpertStep(action, stated)
+        done = executable(action)
+        point = done.point if isinstance(done, Click | DoubleClick | RightClick) else None
+        elements = await elements_shown(session, point)
+        found = Boxes() if point is None or stated else smallest_at(elements, point)
+        return ExpertStep(action, stated or found, elements=elements)
 
     async def memory(self) -> int:
         """The resident memory of the task's processes in bytes."""

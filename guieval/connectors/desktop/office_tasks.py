@@ -35,7 +35,7 @@ OFFICE = (
         "把工作表重命名为 {x} 并保存电子表格。",
         start={_SHEET: "item;amount\n{u};{n}\n{v};{m}\n"},
         goal={_SHEET: "{x}"},
-        steps=("double 178 765", "key ctrl+a", "type {x}", "key enter", "key ctrl+s"),
+        steps=("double 178 765 in 143 753 216 777", "key ctrl+a", "type {x}", "key enter", "key ctrl+s"),
         opened=_SHEET,
     ),
     DesktopTask(

@@ -115,6 +115,12 @@ class DesktopSession:
                 break
             await asyncio.sleep(LOOK_SECONDS)
 
+    async def begin(self, script: str) -> None:
+        """Run a script in the shell itself, so that its variables are those of all that runs after it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{script}\n".encode())
+        await self.run("true")
+
     async def settled(self) -> bytes:
         """The screen as PNG, once nothing moves in it and no process works, or after :data:`MOST_LOOKS` looks."""
         last, quiet = await self._look(), 0

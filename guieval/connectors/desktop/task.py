@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from guieval.actions import Action, Click, DeviceAction, DoubleClick, Hotkey, Open, Point, Press, Stop, Type, Unsupported
+from guieval.actions import Action, Boxes, Click, DeviceAction, DoubleClick, Hotkey, Open, Point, Press, Stop, Type, Unsupported
 from guieval.connectors.desktop.documents import made, parts
 from guieval.connectors.desktop.home import APPLICATIONS, KEYFILE
 from guieval.steps import Score
@@ -61,8 +61,9 @@ class DesktopTask:
     """A task in ``application``, which shows ``opened`` when it begins.
 
     ``start`` are the files; ``goal`` is what the end has in addition or in their place, ``None`` for what is gone. ``steps`` is
-    how the expert does it: ``key ctrl+s``, ``type TEXT``, ``click X Y`` and ``double X Y`` in pixels, ``open APPLICATION``. All
-    texts may have placeholders (:func:`values_of`). ``also`` is a second application that the task needs.
+    how the expert does it: ``key ctrl+s``, ``type TEXT``, ``click X Y`` and ``double X Y`` in pixels, ``open APPLICATION``.
+    After a place, ``in X1 Y1 X2 Y2`` is the target's box, for an application that has no accessibility tree. All texts may have
+    placeholders (:func:`values_of`). ``also`` is a second application that the task needs.
     """
 
     id: str
@@ -91,6 +92,8 @@ class SeededTask:
     start: State
     goal: Mapping[str, str | None]
     actions: tuple[Action, ...]
+    targets: tuple[Boxes, ...]
+    """The boxes that the steps state, for each action."""
 
 
 class Values(dict[str, str | int]):
@@ -132,6 +135,7 @@ def seeded(task: DesktopTask, seed: int, language: Language) -> SeededTask:
         start=state_of(files),
         goal={filled(path): None if text is None else filled(text).rstrip("\n") for path, text in task.goal.items()},
         actions=(*(_action(filled(step)) for step in task.steps), Stop()),
+        targets=(*map(_stated, task.steps), Boxes()),
     )
 
 
@@ -162,9 +166,15 @@ def _action(step: str) -> Action:
     raise ValueError(f"{step!r} is no step of an expert")
 
 
+def _stated(step: str) -> Boxes:
+    kind, _, rest = step.partition(" ")
+    box = rest.partition(" in ")[2].split() if kind in ("click", "double") else []
+    return Boxes([[1000 * int(part) / length for part, length in zip(box, SIZE * 2, strict=True)]] if box else ())
+
+
 def _point(place: str) -> Point:
     """The middle of a pixel."""
-    x, y = (1000 * (int(part) + 0.5) / length for part, length in zip(place.split(), SIZE, strict=True))
+    x, y = (1000 * (int(part) + 0.5) / length for part, length in zip(place.split()[:2], SIZE, strict=True))
     return Point(x, y)
 
 
