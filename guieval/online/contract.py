@@ -145,6 +145,13 @@ class ABCEnvironment(ABC):
     def tasks(self) -> Sequence[EnvironmentTask]:
         """All tasks in the environment's own, deterministic order. Ids are unique within a subset."""
 
+    def with_expert(self) -> ABCEnvironment:
+        """This environment with all that :meth:`ABCDevice.expert` reads, if that is not there otherwise; it shows the same.
+
+        Raises :class:`guieval.errors.UsageError` if something is missing for it.
+        """
+        return self
+
     @abstractmethod
     async def open(self) -> ABCDevice:
         """Start or connect a device. Raises :class:`guieval.errors.EnvironmentFailure`."""

@@ -49,7 +49,7 @@ def demonstrate(
     if absent := [task for task in tasks or () if task not in known]:
         raise UsageError(f"{environment.title} has no task {absent[0]!r}")
     chosen = [known[task] for task in (known if tasks is None else tasks)]
-    return asyncio.run(_demonstrate(environment, out, seeds, chosen))
+    return asyncio.run(_demonstrate(environment.with_expert(), out, seeds, chosen))
 
 
 async def _demonstrate(

@@ -50,6 +50,8 @@ class Forecast:
     screen_tokens: float = 0.0
     thoughts: int = 0
     """Further requests of each step at most, for the thought of its patch."""
+    stages: int = 1
+    """Requests that each sample takes at most, more than one of a composition."""
 
     @property
     def worst_requests(self) -> int:
@@ -97,7 +99,9 @@ class Forecast:
         yield "cost", f"about {of_prompts} for the prompts{of_replies * bool(replies)} (prices as of {self.price.as_of})"
 
     def _worst(self) -> str:
-        each = [f"{self._samples} samples"] * (self._samples > 1) + [f"{self.attempts} attempts"]
+        samples = self._samples // self.stages
+        each = [f"{self.stages} stages"] * (self.stages > 1) + [f"{samples} samples"] * (samples > 1)
+        each += [f"{self.attempts} attempts"]
         each += [f"{self.looks + 1} responses"] * bool(self.looks)
         made = " x ".join(each) + f", and {self.attempts} for its patch" * bool(self.thoughts)
         asked = f"{self.worst_requests:,} requests a step ({made})" if self.worst_requests > 1 else "1 request a step"
@@ -116,8 +120,10 @@ def forecast(run: ResolvedRun) -> Forecast:
     limit = limits.get("max_tokens") or limits.get("max_completion_tokens")
     kind = engine_kind(run.config, run.model.config)
     response_tokens = limit if isinstance(limit, int) else native_api(kind).most_tokens if kind in HOSTED else None
+    stages = len(run.model.stage_names) if isinstance(run.model, Composition) else 1
     worst: dict[str, Any] = {
-        "steps": requests // len(run.sampling),
+        "steps": requests // (len(run.sampling) * stages),
+        "stages": stages,
         "attempts": run.config.server.max_attempts,
         "looks": run.model.looks,
         "thoughts": run.config.history.patch == "on-policy",

@@ -306,6 +306,8 @@ def test_the_worst_case_is_every_attempt_with_every_look(tmp_path: Path) -> None
     assert dict(one.lines())["at worst"] == (
         "45 requests a step (2 samples x 5 attempts x 4 responses, and 5 for its patch), 0.2000 EUR each, 1.90 EUR in all"
     )
+    staged = dict(Forecast("offline", 60, False, 1000.0, None, None, steps=10, attempts=5, stages=3).lines())
+    assert staged["at worst"] == "30 requests a step (3 stages x 2 samples x 5 attempts)"
     unlimited = Forecast("offline", 20, False, 1000.0, None, PRICED, steps=20, attempts=5)
     assert "5 requests a step" in dict(unlimited.lines())["at worst"] and "no limit" in dict(unlimited.lines())["at worst"]
     assert (of(tmp_path).attempts, of(tmp_path, max_attempts=2).worst_requests) == (5, 2)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import Sequence
 from functools import cached_property
 
 import psutil
 
-from guieval.actions import ExecutableAction, Open, Stop
+from guieval.actions import Boxes, Click, DoubleClick, ExecutableAction, Open, RightClick, Stop, executable
+from guieval.connectors.desktop.accessibility import elements_shown, offer_tree, require_accessibility, smallest_at
 from guieval.connectors.desktop.calculator_tasks import CALCULATOR
+from guieval.connectors.desktop.documents import require_readers
 from guieval.connectors.desktop.editor_tasks import EDITOR
 from guieval.connectors.desktop.files_tasks import FILES
 from guieval.connectors.desktop.home import APPLICATIONS, NAMES
+from guieval.connectors.desktop.office_tasks import OFFICE
 from guieval.connectors.desktop.pointer_and_keys import command_of
 from guieval.connectors.desktop.sandbox import MEGABYTE, TaskLimits, programs_digest, require_programs
 from guieval.connectors.desktop.session import DesktopSession
@@ -25,10 +29,10 @@ from guieval.steps import Score
 
 REVISION = 1
 """Grows when a task or its start changes."""
-TASKS = {task.id: task for task in (*EDITOR, *FILES, *TERMINAL, *CALCULATOR)}
+TASKS = {task.id: task for task in (*EDITOR, *FILES, *TERMINAL, *CALCULATOR, *OFFICE)}
 MANY = 8
-USUAL_MEGABYTES = 300
-"""What a desktop with one application takes, and a little more."""
+USUAL_MEGABYTES = 500
+"""What a desktop with LibreOffice takes, and a little more."""
 SPARE_STEPS = 5
 
 
@@ -40,7 +44,7 @@ class Desktop(ABCEnvironment):
 
     name = "desktop"
     title = "Desktop"
-    source = "real applications on a virtual display (Xvfb, openbox, gedit, pcmanfm, xterm, mate-calc): make desktop"
+    source = "real applications on a virtual display (gedit, pcmanfm, xterm, mate-calc, LibreOffice): make desktop"
     licence = "Apache-2.0"
 
     def __init__(self, *, language: Language = "en", memory: int = 1000, seconds: int = 3600, processes: int = 256) -> None:
@@ -48,8 +52,11 @@ class Desktop(ABCEnvironment):
         at_least(32, processes=processes)
         at_least(USUAL_MEGABYTES, memory=memory)
         require_programs()
+        require_readers()
         self.language: Language = language
         self.limits = TaskLimits(memory, seconds, processes)
+        self.has_tree = False
+        """Whether applications offer their accessibility trees, which the expert's targets are from."""
 
     @property
     def version(self) -> str:
@@ -80,11 +87,17 @@ class Desktop(ABCEnvironment):
             for task in TASKS.values()
         )
 
+    def with_expert(self) -> Desktop:
+        require_accessibility()
+        found = copy.copy(self)
+        found.has_tree = True
+        return found
+
     async def open(self) -> ABCDevice:
-        return _DesktopDevice(self)
+        return DesktopDevice(self)
 
 
-class _DesktopDevice(ABCDevice):
+class DesktopDevice(ABCDevice):
     """Each task has a new desktop; the last one ends when the next begins."""
 
     def __init__(self, environment: Desktop) -> None:
@@ -97,7 +110,9 @@ class _DesktopDevice(ABCDevice):
         await self.close()
         environment = self._environment
         self._task, self._steps = seeded(TASKS[task.id], seed, environment.language), 0
-        self._session = await DesktopSession.start(SIZE, environment.limits, self._task.start)
+        self._session = await DesktopSession.start(SIZE, environment.limits, self._task.files)
+        if environment.has_tree:
+            await offer_tree(self._session)
         await self._session.launch(self._task.command)
         return await self._observe()
 
@@ -121,8 +136,21 @@ class _DesktopDevice(ABCDevice):
         return judged(task, state_of({**await session.home(), CLIPBOARD: await session.clipboard()}))
 
     async def expert(self) -> ExpertStep | None:
-        task, _ = self._now()
-        return ExpertStep(task.actions[self._steps]) if self._steps < len(task.actions) else None
+        task, session = self._now()
+        if self._steps >= len(task.actions):
+            return None
+        action, stated = task.actions[self._steps], task.targets[self._steps]
+        if not self._environment.has_tree:
+            return ExpertStep(action, stated)
+        done = executable(action)
+        point = done.point if isinstance(done, Click | DoubleClick | RightClick) else None
+        elements = await elements_shown(session, point)
+        found = Boxes() if point is None or stated else smallest_at(elements, point)
+        return ExpertStep(action, stated or found, elements=elements)
+
+    async def memory(self) -> int:
+        """The resident memory of the task's processes in bytes."""
+        return await self._now()[1].memory()
 
     async def close(self) -> None:
         session, self._session = self._session, None

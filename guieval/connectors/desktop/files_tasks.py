@@ -5,6 +5,8 @@ from __future__ import annotations
 from guieval.connectors.desktop.task import DesktopTask
 
 _APP = "Files"
+_FIRST, _SECOND = "in 162 88 250 158", "in 256 88 344 158"
+"""The boxes of the first two icons."""
 FILES = (
     DesktopTask(
         "files-rename",
@@ -43,7 +45,7 @@ FILES = (
         "把 {a}.txt 移动到文件夹 {f} 中。",
         start={"Documents/{f}/": "", "Documents/{a}.txt": "{u} {n}\n", "Documents/{b}.txt": "{v}\n"},
         goal={"Documents/{a}.txt": None, "Documents/{f}/{a}.txt": "{u} {n}\n"},
-        steps=("type {a}", "key esc", "key ctrl+x", "double 206 115", "key ctrl+v"),
+        steps=("type {a}", "key esc", "key ctrl+x", f"double 206 115 {_FIRST}", "key ctrl+v"),
         opened="Documents",
     ),
     DesktopTask(
@@ -59,7 +61,7 @@ FILES = (
             **{"Documents/{a}.txt": None, "Documents/{b}.csv": None, "Documents/{c}.txt": None},
             **{"Documents/{f}/{a}.txt": "{u}\n", "Documents/{f}/{b}.csv": "{v},{n}\n", "Documents/{f}/{c}.txt": "{w} {m}\n"},
         },
-        steps=("click 300 115", "key shift+end", "key ctrl+x", "double 206 115", "key ctrl+v"),
+        steps=(f"click 300 115 {_SECOND}", "key shift+end", "key ctrl+x", f"double 206 115 {_FIRST}", "key ctrl+v"),
         opened="Documents",
     ),
     DesktopTask(
@@ -86,8 +88,8 @@ FILES = (
             **{"Documents/{b}.txt": None, "Documents/2-{g}/{b}.txt": "{v} {n}\n"},
         },
         steps=(
-            *("type {a}", "key esc", "key ctrl+x", "double 206 115", "key ctrl+v", "key alt+up"),
-            *("type {b}", "key esc", "key ctrl+x", "double 300 115", "key ctrl+v"),
+            *("type {a}", "key esc", "key ctrl+x", f"double 206 115 {_FIRST}", "key ctrl+v", "key alt+up"),
+            *("type {b}", "key esc", "key ctrl+x", f"double 300 115 {_SECOND}", "key ctrl+v"),
         ),
         opened="Documents",
     ),

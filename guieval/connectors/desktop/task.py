@@ -9,17 +9,18 @@ import configparser
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from guieval.actions import Action, Click, DeviceAction, DoubleClick, Hotkey, Open, Point, Press, Stop, Type, Unsupported
+from guieval.actions import Action, Boxes, Click, DeviceAction, DoubleClick, Hotkey, Open, Point, Press, Stop, Type, Unsupported
+from guieval.connectors.desktop.documents import made, parts
 from guieval.connectors.desktop.home import APPLICATIONS, KEYFILE
 from guieval.steps import Score
 
 Language: TypeAlias = Literal["en", "zh"]
 State: TypeAlias = Mapping[str, str]
 """Texts of files by their paths in HOME; a folder is ``PATH/``. What is no file has a name that no path can have: the right to
-execute ``PATH//executable``, a setting ``//setting SCHEMA KEY``, and :data:`CLIPBOARD`."""
+execute ``PATH//executable``, parts of a document, a setting ``//setting SCHEMA KEY``, and :data:`CLIPBOARD`."""
 CLIPBOARD = "//clipboard"
 SIZE = (1280, 800)
 """(width, height) of the screen in pixels; the places of the experts' clicks are in it."""
@@ -60,8 +61,9 @@ class DesktopTask:
     """A task in ``application``, which shows ``opened`` when it begins.
 
     ``start`` are the files; ``goal`` is what the end has in addition or in their place, ``None`` for what is gone. ``steps`` is
-    how the expert does it: ``key ctrl+s``, ``type TEXT``, ``click X Y`` and ``double X Y`` in pixels, ``open APPLICATION``. All
-    texts may have placeholders (:func:`values_of`). ``also`` is a second application that the task needs.
+    how the expert does it: ``key ctrl+s``, ``type TEXT``, ``click X Y`` and ``double X Y`` in pixels, ``open APPLICATION``.
+    After a place, ``in X1 Y1 X2 Y2`` is the target's box, for an application that has no accessibility tree. All texts may have
+    placeholders (:func:`values_of`). ``also`` is a second application that the task needs.
     """
 
     id: str
@@ -86,9 +88,12 @@ class SeededTask:
 
     instruction: str
     command: str
+    files: Mapping[str, bytes] = field(compare=False)  # documents have the time at which they were made
     start: State
     goal: Mapping[str, str | None]
     actions: tuple[Action, ...]
+    targets: tuple[Boxes, ...]
+    """The boxes that the steps state, for each action."""
 
 
 class Values(dict[str, str | int]):
@@ -121,21 +126,24 @@ def seeded(task: DesktopTask, seed: int, language: Language) -> SeededTask:
     def filled(text: str) -> str:
         return text.format_map(values)
 
+    files = _with_folders({filled(path): made(filled(path), filled(text)) for path, text in task.start.items()})
     opened = f" '{filled(task.opened)}'" if task.opened else ""
     return SeededTask(
         instruction=filled(task.english if language == "en" else task.chinese),
         command=APPLICATIONS[task.application] + opened,
-        start=_with_folders({filled(path): filled(text) for path, text in task.start.items()}),
-        goal={filled(path): None if text is None else filled(text) for path, text in task.goal.items()},
+        files=files,
+        start=state_of(files),
+        goal={filled(path): None if text is None else filled(text).rstrip("\n") for path, text in task.goal.items()},
         actions=(*(_action(filled(step)) for step in task.steps), Stop()),
+        targets=(*map(_stated, task.steps), Boxes()),
     )
 
 
-def _with_folders(files: Mapping[str, str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _with_folders(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
     for path, text in files.items():
         parts = path.rstrip("/").split("/")
-        found.update({"/".join(parts[:count]) + "/": "" for count in range(1, len(parts))})
+        found.update({"/".join(parts[:count]) + "/": b"" for count in range(1, len(parts))})
         found[path] = text
     return found
 
@@ -158,9 +166,15 @@ def _action(step: str) -> Action:
     raise ValueError(f"{step!r} is no step of an expert")
 
 
+def _stated(step: str) -> Boxes:
+    kind, _, rest = step.partition(" ")
+    box = rest.partition(" in ")[2].split() if kind in ("click", "double") else []
+    return Boxes([[1000 * int(part) / length for part, length in zip(box, SIZE * 2, strict=True)]] if box else ())
+
+
 def _point(place: str) -> Point:
     """The middle of a pixel."""
-    x, y = (1000 * (int(part) + 0.5) / length for part, length in zip(place.split(), SIZE, strict=True))
+    x, y = (1000 * (int(part) + 0.5) / length for part, length in zip(place.split()[:2], SIZE, strict=True))
     return Point(x, y)
 
 
@@ -169,15 +183,18 @@ def _unsupported(action: DeviceAction) -> Unsupported:
     return Unsupported(name=values.pop("type").lower(), arguments=values, device=action)
 
 
-def state_of(home: State) -> dict[str, str]:
-    """What judges compare: files and folders without the hidden ones of HOME itself, and settings."""
+def state_of(home: Mapping[str, bytes]) -> dict[str, str]:
+    """What judges compare: the parts of files, and folders, without the hidden ones of HOME itself, and settings."""
     settings = configparser.RawConfigParser(strict=False, delimiters=("=",))
     settings.optionxform = str  # type: ignore[method-assign,assignment]
     try:
-        settings.read_string(home.get(KEYFILE, ""))
+        settings.read_string(home.get(KEYFILE, b"").decode(errors="replace"))
     except configparser.Error:
         settings.clear()
-    found = {path: text.rstrip("\n") for path, text in home.items() if not path.startswith(".")}
+    found: dict[str, str] = {}
+    for path, content in home.items():
+        if not path.startswith("."):
+            found.update(parts(path, content))
     for schema in settings.sections():
         found.update({f"//setting {schema} {key}": value for key, value in settings.items(schema)})
     return found
@@ -188,13 +205,12 @@ def judged(task: SeededTask, end: State) -> Score:
 
     Progress is the share of the goals that the end reaches. Side effects are other files that were added, changed or deleted.
     """
-    start = {path: text.rstrip("\n") for path, text in task.start.items()}
-    goals = {path: text if text is None else text.rstrip("\n") for path, text in task.goal.items()}
+    goals = task.goal
     open_goals = [path for path in goals if end.get(path) != goals[path]]
     effects = [
-        f"{'deleted' if path not in end else 'changed' if path in start else 'added'} {path}"
-        for path in sorted({*start, *end})
-        if path not in goals and not path.startswith("//") and start.get(path) != end.get(path)
+        f"{'deleted' if path not in end else 'changed' if path in task.start else 'added'} {path}"
+        for path in sorted({*task.start, *end})
+        if path not in goals and not path.startswith("//") and task.start.get(path) != end.get(path)
     ]
     success = not open_goals and not effects
     progress = (len(goals) - len(open_goals)) / len(goals)
