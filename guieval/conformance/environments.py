@@ -81,6 +81,8 @@ async def _tasks(environment: ABCEnvironment) -> None:
     _hold(list(environment.tasks()) == list(tasks), "a second call of tasks() gives other tasks")
     version = environment.version
     _hold(isinstance(version, str) and version, f"version is {version!r}, not a text")
+    identity = dict(environment.identity())
+    _hold(all(isinstance(each, str) and each for each in identity.values()), f"identity is {identity!r}, not of texts")
 
 
 async def _observations(environment: ABCEnvironment, device: ABCDevice, task: EnvironmentTask) -> None:

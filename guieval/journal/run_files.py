@@ -138,13 +138,20 @@ class RecordedScaffold(Section):
 
 class RecordedBenchmark(Section):
     """The benchmark, with fingerprints of the planned steps and of their data, and the edition of their labels; online the
-    environment's version."""
+    environment's version, and what its screens depend on besides."""
 
     name: str
     fingerprint: str | None = None
     content: str | None = None
     edition: Edition | None = None
     environment: str | None = None
+    identity: dict[str, str] = {}
+
+    def unlike(self, other: RecordedBenchmark) -> dict[str, tuple[str, str]]:
+        """The parts of the environment's identity that both runs know and that differ."""
+        both = self.identity.keys() & other.identity.keys()
+        pairs = {name: (self.identity[name], other.identity[name]) for name in sorted(both)}
+        return {name: pair for name, pair in pairs.items() if len(set(pair)) == 2 and "unknown" not in pair}
 
     @property
     def edition_line(self) -> str:

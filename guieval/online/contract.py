@@ -94,6 +94,10 @@ class ABCDevice(ABC):
         """Free what the device has; may be called at any time, and more than once."""
 
 
+UNKNOWN = "unknown"
+"""What an environment's identity has for a part that a server does not state."""
+
+
 class ABCEnvironment(ABC):
     """Tasks, and the devices to do them on.
 
@@ -123,6 +127,14 @@ class ABCEnvironment(ABC):
     @abstractmethod
     def version(self) -> str:
         """The version of what is acted in; part of a run's identity, since it may change tasks and screens."""
+
+    def identity(self) -> Mapping[str, str]:
+        """What screens depend on besides the version, by name: browser, fonts, server version, device scale.
+
+        It is recorded, and named if two runs differ in it. It may take seconds, and is the same in every call;
+        :data:`UNKNOWN` is for what cannot be found out.
+        """
+        return {}
 
     @property
     def most_devices(self) -> int | None:

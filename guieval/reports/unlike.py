@@ -110,6 +110,9 @@ def remarks(
         notes.append(f"the set-ups differ in {'; '.join(change.said(' and ') for change in setups)}")
     if setups := differences(*(each.patch_setups for each in manifests)):
         notes.append(f"the set-ups of patches differ in {'; '.join(change.said(' and ') for change in setups)}")
+    if parts := manifests[0].benchmark.unlike(manifests[1].benchmark):
+        named = ", ".join(f"{name} ({one} and {other})" for name, (one, other) in parts.items())
+        notes.append(f"the environments differ in {named}: screens may differ")
     if any(len(each) != len(shared) for each in whole):
         sizes = [dict(zip(run.episodes, np.bincount(run.episode).tolist(), strict=True)) for run in (shared, *whole)]
         cut = sum(any(each[key] != size for each in sizes[1:]) for key, size in sizes[0].items())

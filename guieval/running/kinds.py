@@ -192,7 +192,8 @@ class Tasks(RunKind):
         return {*digests(map(tasks.load, run.selection.refs), tasks.environment.version)}
 
     def about(self, benchmark: Listing[Any]) -> dict[str, Any]:
-        return {"environment": _tasks_of(benchmark).environment.version}
+        environment = _tasks_of(benchmark).environment
+        return {"environment": environment.version, "identity": dict(environment.identity())}
 
     def part(self, loaded: OnlineTask, index: int) -> OnlineTask:
         return loaded

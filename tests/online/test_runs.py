@@ -27,6 +27,7 @@ from guieval.metrics import TaskSummary
 from guieval.models.scaffold import Typing
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
 from guieval.online.attempt import Attempt, LoopRule, screen_name
+from guieval.online.contract import UNKNOWN
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, last_attempts, read_trajectories
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.playground.phone import generate_episode
@@ -599,7 +600,8 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, agent: Path, changes: dict
         ({"max_steps": 4}, "because it differs in max_steps (was None, now 4)\n"),
         ({"seed": 5}, "because it differs in seed (was 0, now 5)\n"),
         ({"observation": "text"}, "because it differs in bench_options.observation (was 'screenshot', now 'text')\n"),
-        ({}, "because it differs in the environment's version, which was '1' and is '2'; --accept-changes continues"),
+        ({"now": "2"}, "because it differs in the environment's version, which was '1' and is '2'; --accept-changes continues"),
+        ({"fonts": "b"}, "because it differs in the environment's fonts, which was 'a' and is 'b'; --accept-changes continues"),
     ],
 )
 def test_a_resume_is_of_the_same_environment(
@@ -608,8 +610,9 @@ def test_a_resume_is_of_the_same_environment(
     monkeypatch.setitem(find.environments(), "flaky", Changing)
     options = {"bench_options": {"observation": "screenshot"}}
     run_guieval(**{**flaky, **options}, out=tmp_path / "run", progress=False)
-    if not changes:
-        monkeypatch.setattr(Changing, "now", "2")
+    for name in [name for name in changes if hasattr(Changing, name)]:
+        monkeypatch.setattr(Changing, name, changes[name])
+        changes = {}
     given = {"bench_options": changes} if "observation" in changes else changes
     again = {"resume": tmp_path / "run", "trust_run": True, "progress": False, "adapter": flaky["adapter"], **given}
     with pytest.raises(UsageError) as refused:
@@ -619,14 +622,19 @@ def test_a_resume_is_of_the_same_environment(
         with pytest.raises(UsageError):
             run_guieval(**again, accept_changes=True)
         return
+    if Changing.fonts == "b":
+        run_guieval(**{**flaky, **options}, out=tmp_path / "other", progress=False)
+        (found,) = guieval.compare(tmp_path / "run", tmp_path / "other")
+        assert "the environments differ in fonts (a and b): screens may differ" in found.notes
     run_guieval(**again, accept_changes=True)
     assert model_label(RunFolder(tmp_path / "run").manifest) == "scripted (mixed)"
 
 
 class Changing(Flaky):
-    """An environment of several versions, and of two kinds of observations."""
+    """An environment of several versions and fonts, and of two kinds of observations; the first has an unknown server."""
 
     now: ClassVar[str] = "1"
+    fonts: ClassVar[str] = "a"
 
     def __init__(self, *, observation: str = "screenshot") -> None:
         super().__init__()
@@ -634,3 +642,6 @@ class Changing(Flaky):
     @property
     def version(self) -> str:
         return self.now
+
+    def identity(self) -> dict[str, str]:
+        return {"fonts": self.fonts, "server version": UNKNOWN if self.fonts == "a" else "3"}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from PIL import Image
 
 from guieval import actions
+from guieval.connectors.pages.fonts import fonts_variable
 from guieval.connectors.pages.keys import key_name
 from guieval.connectors.pages.window import NO_ADDRESS, NO_FILES, Dialog, Tab, Window, WindowCommand, permitted
 from guieval.data.files import read_text
@@ -134,9 +135,18 @@ class Browser:
 
     @classmethod
     async def launch(
-        cls, size: tuple[int, int], scale: float, *, allow_network: bool = False, address_bar: bool = False
+        cls,
+        size: tuple[int, int],
+        scale: float,
+        *,
+        allow_network: bool = False,
+        address_bar: bool = False,
+        cjk: bool = False,
     ) -> Browser:
         """Start Chromium, whose pages reach only this machine without ``allow_network``.
+
+        On Linux its text is in guieval's own fonts; with ``cjk``, Chinese, Japanese and Korean text is in Noto CJK, if that is
+        installed.
 
         Raises :class:`UsageError` if there is none, :class:`EnvironmentFailure` if it does not start.
         """
@@ -147,8 +157,9 @@ class Browser:
             path = find_chromium(playwright.chromium.executable_path)
             network = () if allow_network else NO_NETWORK
             sandbox = () if os.geteuid() else ("--no-sandbox",)  # Chromium refuses to run as root with one
+            options: dict[str, Any] = {"args": ["--disable-gpu", *network, *sandbox], "env": fonts_variable(cjk)}
             async with _failures("its start"):
-                chromium = await playwright.chromium.launch(executable_path=path, args=["--disable-gpu", *network, *sandbox])
+                chromium = await playwright.chromium.launch(executable_path=path, **options)
         except BaseException:
             await _ended(playwright.stop)
             raise
@@ -284,6 +295,11 @@ class Browser:
     def chromium(self) -> ForOthers:
         """The process for a program that opens the task's page, and drives it while it is not :attr:`covered`."""
         return ForOthers(self)
+
+    @property
+    def version(self) -> str:
+        """Name and version of the browser."""
+        return f"Chromium {self._chromium.version}"
 
     @property
     def page(self) -> Page:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ from typing import Any
 from guieval.actions import Answer, ExecutableAction, Stop, Wait
 from guieval.connectors.pages.browser import SELECT_LISTS
 from guieval.connectors.pages.browsergym_actions import browsergym_call
+from guieval.connectors.pages.fonts import fonts_digest, fonts_variable
+from guieval.connectors.pages.reference import ADDRESS, picture_digest
 from guieval.connectors.pages.window import NO_ADDRESS, NO_FILES, Dialog, Tab, Window, WindowCommand, permitted
 from guieval.connectors.servers.foreign_screenshots import read_screenshot
 from guieval.data.files import read_text
 from guieval.data.plugin_options import at_least
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
+from guieval.online.contract import UNKNOWN, ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.steps import Score
 
 WORKER = Path(__file__).with_name("browsergym_worker.py")
@@ -71,6 +73,15 @@ class BrowserGym(ABCEnvironment):
     def version(self) -> str:
         return f"browsergym-{self._listed['version']}-{self.benchmark}" + "-address-bar" * self.address_bar
 
+    def identity(self) -> Mapping[str, str]:
+        fonts = {"fonts": fonts_digest(cjk=True), "device scale": "1"}
+        try:
+            seen = self._answered(do="identity", address=ADDRESS)
+            page, _ = read_screenshot(seen["screenshot"])
+            return {"browser": f"Chromium {seen['browser']}", "reference page": picture_digest(page), **fonts}
+        except (OSError, ValueError, KeyError, subprocess.SubprocessError, EnvironmentFailure):
+            return {"browser": UNKNOWN, "reference page": UNKNOWN, **fonts}
+
     def tasks(self) -> Sequence[EnvironmentTask]:
         prefix = f"browsergym/{self.benchmark}."
         return tuple(EnvironmentTask(name.removeprefix(prefix), self.max_steps) for name in self._listed["tasks"])
@@ -82,18 +93,29 @@ class BrowserGym(ABCEnvironment):
 
     async def open(self) -> ABCDevice:
         process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MOST_BYTES
+            *self._command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MOST_BYTES, env=fonts_variable(cjk=True)
         )
         return _Page(self, process)
+
+    def _answered(self, **request: str) -> dict[str, Any]:
+        """A worker's answer to one request."""
+        done = subprocess.run(
+            self._command,
+            input=json.dumps(request) + "\n",
+            capture_output=True,
+            text=True,
+            timeout=LISTING_SECONDS,
+            env=fonts_variable(cjk=True),
+            check=False,
+        )
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
 
     @cached_property
     def _listed(self) -> dict[str, Any]:
         """The worker's list of tasks. Raises :class:`UsageError` if BrowserGym cannot be used."""
         try:
-            done = subprocess.run(
-                self._command, input='{"do": "list"}\n', capture_output=True, text=True, timeout=LISTING_SECONDS, check=False
-            )
-            listed: dict[str, Any] = json.loads(done.stdout)
+            listed = self._answered(do="list")
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise UsageError(f"BrowserGym in {self.python!r} does not answer: {error}") from None
         if problem := listed.get("failed"):

@@ -83,6 +83,16 @@ class BrowserGymWorker:
         """The names of the tasks, and the package's version."""
         return {"tasks": self._ids, "version": importlib.metadata.version("browsergym-core")}
 
+    def identity(self, address: str) -> dict[str, Any]:
+        """The browser's version, and a screenshot of a page."""
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(**self._chromium.get("pw_chromium_kwargs", {}))
+            page = browser.new_page(viewport={"width": 320, "height": 240})
+            page.goto(address)
+            return {"browser": browser.version, "screenshot": base64.b64encode(page.screenshot()).decode()}
+
     def reset(self, task: str, seed: int) -> dict[str, Any]:
         self.close()
         self._environment = self._make(task, action_mapping=self._actions.to_python_code, headless=True, **self._chromium)

@@ -8,7 +8,7 @@ task's words among it, and acts by mouse and keyboard.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -18,6 +18,7 @@ from typing import Any
 from guieval.actions import ExecutableAction, Stop
 from guieval.connectors.pages.browser import STEP_MILLISECONDS, Browser, require_playwright
 from guieval.connectors.pages.miniwob_expert import expert_rules, expert_step
+from guieval.connectors.pages.reference import look_of_pages
 from guieval.data.plugin_options import at_least
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
@@ -79,6 +80,9 @@ class MiniWoB(ABCEnvironment):
     @property
     def version(self) -> str:
         return f"miniwob-{version('miniwob')}-v{REVISION}-scale{self.scale}" + "-address-bar" * self.address_bar
+
+    def identity(self) -> Mapping[str, str]:
+        return look_of_pages(self.scale)
 
     def tasks(self) -> Sequence[EnvironmentTask]:
         return tuple(EnvironmentTask(page.stem, self.max_steps) for page in self.pages.values())

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from guieval import actions as act
 from guieval.connectors.pages.browser import Browser, first_line, require_playwright
+from guieval.connectors.pages.reference import look_of_pages
 from guieval.connectors.servers.foreign_screenshots import checked_screenshot
 from guieval.connectors.servers.service import Service, checked_address, look_up
 from guieval.data.files import read_bytes
@@ -88,6 +89,9 @@ class MobileGym(ABCEnvironment):
             digest.update(read_bytes(path))
         return f"mobilegym-{package}-{digest.hexdigest()[:12]}-pause{self.pause:g}"
 
+    def identity(self) -> Mapping[str, str]:
+        return look_of_pages(SCALE, cjk=True)
+
     def tasks(self) -> Sequence[EnvironmentTask]:
         return self._listed
 
@@ -129,7 +133,7 @@ class MobileGym(ABCEnvironment):
 
     async def open(self) -> ABCDevice:
         kinds, kind = self.kinds, bench("env").MobileGymEnv
-        browser = await Browser.launch(VIEWPORT, SCALE, allow_network=self.allow_network)
+        browser = await Browser.launch(VIEWPORT, SCALE, allow_network=self.allow_network, cjk=True)
         phone = kind(
             url=self.address,
             browser=browser.chromium,

@@ -11,7 +11,7 @@ import asyncio
 import json
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from importlib.util import find_spec
@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 from guieval.actions import ExecutableAction, Stop
 from guieval.connectors.pages.browser import Browser, require_playwright
+from guieval.connectors.pages.reference import look_of_pages
 from guieval.connectors.servers.service import Service
 from guieval.data.files import read_bytes, read_text
 from guieval.data.names import parts_inside
@@ -100,6 +101,9 @@ class WebArenaInfinity(ABCEnvironment):
             ):
                 digest.update(file.relative_to(self.folder).as_posix().encode() + b"\0" + read_bytes(file) + b"\0")
         return f"webarena-infinity-{self.kind}-{digest.hexdigest()[:12]}" + "-address-bar" * self.address_bar
+
+    def identity(self) -> Mapping[str, str]:
+        return look_of_pages(1)
 
     def tasks(self) -> Sequence[EnvironmentTask]:
         return tuple(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from posixpath import normpath
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -15,10 +14,11 @@ from urllib.parse import unquote, urlsplit
 from PIL import Image, ImageDraw, ImageFont
 
 from guieval import actions as act
+from guieval.connectors.pages.fonts import FOLDER
 from guieval.connectors.pages.keys import key_name
 from guieval.data.screenshots import picture, png
 
-FONT = Path(__file__).parent / "fonts" / "DejaVuSans.ttf"
+FONT = FOLDER / "DejaVuSans.ttf"
 STRIP, ROW, LINE, MARGIN = 26, 30, 17, 8
 """Heights of the tab strip, of the row of the address bar and of a line of text, and the space around a text, in CSS pixels."""
 BAR = STRIP + ROW

@@ -8,7 +8,7 @@ observation needs a goal and a screenshot: base64, or rows of pixels as OpenEnv'
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -21,7 +21,7 @@ from guieval.connectors.servers.foreign_screenshots import read_screenshot
 from guieval.connectors.servers.service import Service, checked_address, look_up
 from guieval.data.plugin_options import at_least
 from guieval.errors import EnvironmentFailure, UsageError, one_line
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
+from guieval.online.contract import UNKNOWN, ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.steps import Score
 
 if TYPE_CHECKING:
@@ -69,6 +69,10 @@ class OpenEnv(ABCEnvironment):
     @property
     def version(self) -> str:
         return self.server.version
+
+    def identity(self) -> Mapping[str, str]:
+        stated = self.server.version.rpartition("-")[2]
+        return {"server version": UNKNOWN if stated == "None" else stated}
 
     def tasks(self) -> Sequence[EnvironmentTask]:
         return tuple(self.server.tasks)

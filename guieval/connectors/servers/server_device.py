@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from guieval.connectors.servers.foreign_screenshots import read_screenshot
 from guieval.connectors.servers.service import DeviceServers, Service
 from guieval.errors import EnvironmentFailure
-from guieval.online.contract import ABCDevice, ABCEnvironment, Observation
+from guieval.online.contract import UNKNOWN, ABCDevice, ABCEnvironment, Observation
 
 TEAR_DOWN_SECONDS = 10.0
 
@@ -21,6 +22,9 @@ class ServedEnvironment(ABCEnvironment):
     servers: DeviceServers
     outward = frozenset({"url"})
     tried = False
+
+    def identity(self) -> Mapping[str, str]:
+        return {"server version": UNKNOWN}  # neither server states one
 
     @property
     def most_devices(self) -> int:

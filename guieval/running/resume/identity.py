@@ -135,6 +135,8 @@ def differences(old: Manifest, new: Manifest) -> list[Difference]:
     version, latest = old.benchmark.environment, new.benchmark.environment
     if version is not None and latest is not None and version != latest:
         differing.append(Difference(f"the environment's version, which was {version!r} and is {latest!r}", True))
+    for name, (one, other) in old.benchmark.unlike(new.benchmark).items():
+        differing.append(Difference(f"the environment's {name}, which was {one!r} and is {other!r}", True))
     if CONTENT in changed and latest is not None and len(changed) + len(differing) > 1:
         changed.remove(CONTENT)  # a task's data are its goal, the version and the most steps, which another one explains
     for name in changed:
