@@ -128,9 +128,14 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
         if lacking:
             say(f"unknown:  {unknown}")
     without = [each.config for each in found if each.missing_data]
-    down = dict.fromkeys(each.data.bench for each in without if not kind_of(each).needs_data(each))
-    if down:
-        say(f"server:   of {', '.join(down)} does not answer, so the tasks and their time are not known")
+    down = {
+        each.config.data.bench: each.steps
+        for each in found
+        if each.missing_data and not kind_of(each.config).needs_data(each.config)
+    }
+    for bench, tasks in down.items():
+        known = "the tasks" if tasks is None else f"the {counted(tasks, 'task')} are the published ones,"
+        say(f"server:   of {bench} does not answer, so {known} and their time {'are' if tasks is None else 'is'} not known")
     data = [each.data for each in without if kind_of(each).needs_data(each)]
     if missing := dict.fromkeys(each.folder or f"the data of {each.bench}" for each in data):
         say(f"data:     not found: {', '.join(missing)}; tokens and cost are not known, and the steps are published numbers")
