@@ -18,7 +18,8 @@ browser:
 		|| echo "no Chromium here, and none could be installed: the browser tests will be skipped"
 
 # The applications of `--bench desktop`, its display and its sandbox.
-DESKTOP = bubblewrap xvfb openbox xdotool xclip gedit pcmanfm xterm fonts-dejavu-core fonts-noto-cjk
+DESKTOP = bubblewrap xvfb openbox xdotool xclip gedit pcmanfm xterm mate-calc \
+	libreoffice-calc libreoffice-writer libreoffice-gtk3 fonts-dejavu-core fonts-noto-cjk
 desktop:
 	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DESKTOP)
 

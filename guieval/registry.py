@@ -328,8 +328,9 @@ def _by_id_or_folder(name: str) -> ModelConfig:
         except UsageError as error:
             raise UsageError(f"{error}; --adapter FAMILY runs it without its files") from None
     else:
+        absent = " (there is no such folder)" if name.startswith((".", "/", "~")) else nearest(name, known)
         raise UsageError(
-            f"unknown model {name!r}{nearest(name, known)}; `guieval models` lists them, ORG/NAME of the Hub or a folder is "
+            f"unknown model {name!r}{absent}; `guieval models` lists them, ORG/NAME of the Hub or a folder is "
             "any other checkpoint of a known family, and --adapter FAMILY says which family"
         )
     files = CheckpointFiles.read(lambda file: folder / file)

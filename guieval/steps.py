@@ -203,6 +203,7 @@ class Usage(Frozen):
 
     prompt_tokens: TokenCount = None
     completion_tokens: TokenCount = None
+    model: str | None = _rare(None, "of a composition: the checkpoint that answered")
 
     @property
     def stated(self) -> bool:
@@ -238,6 +239,13 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     prompts = [usage.prompt_tokens for usage in stated if usage.prompt_tokens is not None]
     completions = [usage.completion_tokens for usage in stated if usage.completion_tokens is not None]
     return Usage(prompt_tokens=sum(prompts) if prompts else None, completion_tokens=sum(completions) if completions else None)
+
+
+def usage_by_model(usages: Iterable[Usage | None]) -> dict[str, Usage]:
+    """The tokens of a composition's responses, a sum for each of its models that states any; of one model none."""
+    known = [usage for usage in usages if usage is not None]
+    sums = {name: total_usage(each for each in known if each.model == name) for name in (each.model for each in known) if name}
+    return {name: usage.model_copy(update={"model": name}) for name, usage in sums.items() if usage is not None}
 
 
 class Sample(Frozen):
@@ -394,8 +402,8 @@ class OnlineTask(Frozen):
 class Score(Frozen):
     """The score of the environment at the end of a task.
 
-    ``progress`` is the part of the task that is done, in [0, 1]; 1 for a success. ``side_effects`` are changes that the task
-    did not ask for, in words.
+    ``progress`` is the part of the task that is done, in [0, 1]; the reward, if an environment gives one. ``side_effects`` are
+    changes that the task did not ask for, in words.
     """
 
     success: bool
@@ -403,6 +411,11 @@ class Score(Frozen):
     side_effects: tuple[str, ...] = ()
     reason: str = ""
     needs_stop: bool = _rare(False, "by the environment's own rule a task is a success only if the model ended it")
+
+    @classmethod
+    def of_reward(cls, reward: float, *, success: bool, reason: str) -> Self:
+        """The score of an environment that gives a reward; one above 1 or below 0 is cut off."""
+        return cls(success=success, progress=min(1.0, max(0.0, reward)), reason=reason)
 
 
 class Outcome(Frozen):
@@ -432,6 +445,7 @@ class Repetition(Frozen):
     outcome: Outcome | None = None
     error: StepError | None = None
     usage: Usage | None = None
+    usage_by_model: tuple[Usage, ...] = _rare((), "of a composition: usage, a sum for each of its models")
     other_usage: OtherUsage = ()
     seconds: float | None = None
     key_removed: KeyRemoved = False
@@ -448,9 +462,9 @@ class Repetition(Frozen):
 
     @property
     def responses(self) -> tuple[Usage | None, ...]:
-        """What was paid for it: the sum as one usage, then the others."""
+        """What was paid for it: the sum as one usage (of a composition, one for each model), then the others."""
         received = self.outcome is not None or self.usage is not None
-        return (*((self.usage,) if received else ()), *self.other_usage)
+        return (*((self.usage_by_model or (self.usage,)) if received else ()), *self.other_usage)
 
     @property
     def paid(self) -> Usage | None:

@@ -115,7 +115,7 @@ ERRORS: dict[str, dict[str, Family]] = {
         "never finishes": _errors("never-finish", "never finishes {} of the tasks", 0.3, 1.0),
     },
     "task": {"not understood": _errors("not-understood", "{} of the tasks not understood", 0.1, 0.25)},
-    "accepted offline": {"noise": {f"clicks {sigma} of 1000 beside": {"noise": sigma} for sigma in (20, 40)}},
+    "accepted offline": {"noise": {f"clicks off by {sigma} of 1000": {"noise": sigma} for sigma in (20, 40)}},
 }
 """24 agents with 14 other kinds of error, by what the error does to a task; on pages BACK does nothing."""
 PAGES = (

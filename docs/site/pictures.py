@@ -1,13 +1,14 @@
 """Makes the pictures of README.md and of the pages next to it from a run of ``make demo``, which is always the same.
 
 Run it as ``python docs/site/pictures.py runs/demo-DATE``, with a Chromium and the extra ``dev``. The viewer's pictures are what
-Chromium shows of ``guieval view``; the plot is that of ``guieval plot``.
+Chromium shows of ``guieval view``; the plot is that of ``guieval plot``. The composition is run here, on mock servers.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
 from guieval.connectors.pages.browser import find_chromium
+from guieval.playground.mock_server import MockServer, MockSettings
+from guieval.registry import load_benchmark
 
 DOCS = Path(__file__).parent.parent
 STEP = "#s0-0008/3"
@@ -42,6 +45,17 @@ def shoot(page: Page, file: Path) -> None:
     Image.open(file).convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(file, optimize=True)
 
 
+def run_composition(folder: Path) -> None:
+    """A run of a planner and a grounder that is zoomed in, in ``folder``/run."""
+    names, data = ("qwen3-vl-8b-instruct", "uground-v1-7b"), folder / "data"
+    settings = [MockSettings(policy="reference", model=name, zoom=2) for name in names]
+    benchmark = load_benchmark("demo", data)
+    with MockServer(settings[0], benchmark=benchmark) as planner, MockServer(settings[1], benchmark=benchmark) as grounder:
+        words = ["--model", "planner={},grounder={}".format(*names), "--zoom", "2", "--bench", "demo", "--data", str(data)]
+        words += ["--base-url", planner.base_url, "--grounder-base-url", grounder.base_url, "--limit", "1", "--quiet"]
+        subprocess.run([sys.executable, "-m", "guieval", "run", *words, "--out", str(folder / "run")], check=True)
+
+
 def main(run: Path) -> None:
     with served(run) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -58,6 +72,15 @@ def main(run: Path) -> None:
         page.goto(f"{base}runs/{ids['offline']}/")
         page.wait_for_selector("#protocols button")
         shoot(page, DOCS / "viewer-overview.png")
+        with tempfile.TemporaryDirectory() as folder:
+            run_composition(Path(folder))
+            with served(Path(folder)) as url:
+                page.goto(url)
+                page.goto(f"{page.url}steps/")
+                page.get_by_role("button", name="Next step").click()  # the first one opens an app, without a place
+                expect(page.locator("#panel .asked")).to_have_count(3)
+                page.locator("#panel .asked").first.evaluate("part => part.scrollIntoView()")
+                shoot(page, DOCS / "viewer-composition.png")
         browser.close()
     plot = [sys.executable, "-m", "guieval", "plot", "matrix", str(run / "offline"), "--width", "two-column"]
     chosen = [word for name in PROTOCOLS for word in ("--protocol", name)]

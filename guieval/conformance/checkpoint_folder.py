@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,6 +85,14 @@ class CheckpointFolder:
         image = processor.get("image_processor", processor)
         system, user = (each[0] if each else None for each in (systems, users))
         return cls(config, image, template, system, user, found)
+
+    def of(self, family: str) -> CheckpointFolder:
+        """The same for a family, whose name is put before that of a prompt which is called ``system`` or ``user`` alone."""
+        system, user = (
+            replace(each, name=f"{family}-{each.name}") if each is not None and each.name in ("system", "user") else each
+            for each in (self.system, self.user)
+        )
+        return replace(self, system=system, user=user)
 
     @property
     def prompts(self) -> list[PromptFile]:

@@ -30,8 +30,8 @@ IMPORTS = {
         *("split_reasoning", "stated_place"),
     ),
     "guieval.models.parsing.call_tables": (
-        *("OUTSIDE", "answered", "double_clicked", "dragged", "hold", "hovered", "opened", "pressed", "pressed_together"),
-        *("right_clicked", "scrolled", "stopped", "swiped", "tap", "typed", "waited", "wheel"),
+        *("BACK", "FINISH", "OUTSIDE", "answered", "asked", "double_clicked", "dragged", "ended", "hold", "hovered", "opened"),
+        *("pressed", "pressed_together", "right_clicked", "scrolled", "stopped", "swiped", "tap", "typed", "waited", "wheel"),
     ),
     "guieval.steps": ("StepTaskModel",),
 }
@@ -101,10 +101,13 @@ def _space_and_table(found: CheckpointFolder) -> Iterator[str]:
     if found.notation != "point" and not rows:
         rows = [("click", 'tap("coordinate")', "CLICK", "the names of actions, and of their arguments")]
     kinds = sorted({kind for _, _, kind, _ in rows if kind}) or ["CLICK"]
-    buttons = sorted({_BUTTONS[each.lower()] for each in found.buttons if each.lower() in _BUTTONS})
+    back = {"BACK"} if any(form == "BACK" for _, form, *_ in rows) else set()
+    buttons = sorted({_BUTTONS[each.lower()] for each in found.buttons if each.lower() in _BUTTONS} | back)
     yield "action_space = ActionSpace("
     yield f"    {_set(kinds)},"
     yield f"    {_set(buttons)},"
+    if any(form.startswith("ended(") for _, form, *_ in rows):
+        yield f"    statuses={_set(['finish'])},"
     yield ")"
     if not rows:
         return
@@ -127,6 +130,8 @@ def _form(action: str, found: CheckpointFolder) -> tuple[str, ActionType | None,
     time, amount = found.argument("time", "duration", "seconds"), found.argument("pixels", "amount", "clicks")
     seconds = f', seconds="{time}"' if time else ""
     status, direction = found.argument("status"), found.argument("direction")
+    said, question = found.argument("answer"), found.argument("question")
+    ending = (status, f'stopped("{status}")') if status else (said, f'ended(FINISH, "{said}", other=True)')
     known: dict[str, tuple[object, str, ActionType | None]] = {
         **dict.fromkeys(("click", "left_click", "tap"), (place, f'tap("{place}")', "CLICK")),
         "long_press": (place, f'hold("{place}"{seconds})', "LONG_PRESS"),
@@ -135,7 +140,9 @@ def _form(action: str, found: CheckpointFolder) -> tuple[str, ActionType | None,
         **dict.fromkeys(("open", "open_app"), (text, f'opened("{text}")', "OPEN")),
         "answer": (text, f'answered("{text}")', None),
         "wait": (time, f'waited("{time}")', "WAIT"),
-        "terminate": (status, f'stopped("{status}")', "STOP"),
+        "terminate": (*ending, "STOP"),
+        "history_back": (True, "BACK", "PRESS"),
+        **dict.fromkeys(("ask_user", "ask_user_question"), (question, f'asked("{question}")', None)),
         "key": (found.argument("keys", "key") or text, f'pressed_together("{found.argument("keys", "key") or text}")', None),
         "mouse_move": (place, f'hovered("{place}")', None),
         "left_click_drag": (place, f'dragged((), ("{place}",))', None),

@@ -19,7 +19,6 @@ from guieval.data.editions import Edition, LabelDigest, labels_of
 from guieval.data.files import read_text
 from guieval.data.sample_sets import Labels, SampleSet, StepLabel, fill, get_sample_set, sets_of, some
 from guieval.errors import DataError, UsageError, nearest
-from guieval.settings import Data
 from guieval.steps import EpisodeKey, Plan, StepKey
 
 EVERY_SPLIT = "all"
@@ -28,7 +27,7 @@ EVERY_SPLIT = "all"
 
 @dataclass(frozen=True)
 class Choice:
-    """The user's choice; see the fields of the same names in :class:`guieval.settings.Data`."""
+    """The user's choice; see the settings ``data`` of a run, whose fields have the same names."""
 
     split: str | None = None
     subsets: tuple[str, ...] = ()
@@ -36,11 +35,6 @@ class Choice:
     episodes: Path | None = None
     limit: int | None = None
     seed: int = 0
-
-    @classmethod
-    def of(cls, data: Data) -> Choice:
-        episodes = None if data.episodes is None else Path(data.episodes)
-        return cls(data.split, data.subset, data.sample_set, episodes, data.limit, data.seed)
 
     @property
     def narrows(self) -> bool:

@@ -33,7 +33,7 @@ IMAGES = "images"
 ELSEWHERE = {"key", "sample", "goal", "raw_response", "reasoning", "action", "batch"}
 """The fields of a recorded step that have a place in the format; the rest is in ``extra``.
 
-``usage`` is in ``extra`` too if the step has more responses: its metrics are those of all.
+``usage`` is in ``extra`` too if the step has more responses: its metrics are those of all. So it is if it names its model.
 """
 
 
@@ -244,7 +244,9 @@ def _step(each: RecordedTrajectory, place: int, images: bool) -> Step:
         observation=_observation(each, place, calls, images),
         metrics=None if (paid := total_usage(step.responses)) is None else StepMetrics(**paid.model_dump()),
         llm_call_count=len(step.responses),
-        extra=step.model_dump(mode="json", exclude=ELSEWHERE if step.other_usage else {*ELSEWHERE, "usage"}, exclude_none=True),
+        extra=step.model_dump(
+            mode="json", exclude=ELSEWHERE if step.responses != (paid,) else {*ELSEWHERE, "usage"}, exclude_none=True
+        ),
     )
 
 

@@ -141,7 +141,7 @@ def _text(step: Step) -> str:
 def _step(step: Step, key: EpisodeKey, repetition: int, goal: str) -> TrajectoryStep:
     actions = [action_from_json({"type": call.function_name, **call.arguments}) for call in step.tool_calls or ()]
     extra: dict[str, Any] = {name: value for name, value in (step.extra or {}).items() if name not in ELSEWHERE}
-    if step.metrics is not None and "other_usage" not in extra:
+    if step.metrics is not None and not {"usage", "other_usage"} & extra.keys():
         extra["usage"] = step.metrics.model_dump()
     return TrajectoryStep.model_validate(
         {

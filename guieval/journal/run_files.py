@@ -85,6 +85,7 @@ class _Sampling(Section):
 class _Server(Section):
     engine: str | None = None
     served_model: str | None = None
+    grounder_served_model: str | None = None
     max_attempts: int | None = None
 
 

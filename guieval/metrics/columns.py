@@ -7,7 +7,7 @@ determined once. Denominators come from the plan, never from the records that ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from guieval.actions import ACTION_TYPES
 from guieval.errors import UsageError, nearest
 from guieval.metrics.measured import Measured, share_of
-from guieval.steps import VERDICTS, EpisodeKey, StepKey, Verdict
+from guieval.steps import VERDICTS, EpisodeKey, StepKey, Usage, Verdict, usage_by_model
 
 End: TypeAlias = Verdict | Literal["not_reached", "not_run"]
 """How a planned step ended; ``not_reached`` is by design (the mode stopped before it), ``not_run`` is not."""
@@ -83,7 +83,8 @@ class RunColumns:
     same. ``groups``: for each key of the steps' labels, n values ("" if a step has none). ``elsewhere``: bool, the
     predicted point is in one of the screen's boxes (border included, as published, not enlarged) that does not hold the
     reference point; ``None`` if that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of the step
-    as the server reported them, -1 if it reported none; ``None`` for answers without requests. ``seconds``: from sending the
+    as the server reported them, -1 if it reported none; ``None`` for answers without requests. ``tokens_by_model``: of a
+    composition, for each of its models (n, 2) int64, its part of both. ``seconds``: from sending the
     first sample's request to its whole answer, NaN if unknown. ``reasoning``: int32, the characters of the first sample's
     reasoning and thought, -1 for a step without an answer, ``None`` if unknown. ``label_digests``: (n, 4) uint64, each step's
     :class:`guieval.data.editions.LabelDigest`, zeros if the step is unknown. ``key_of`` names a row.
@@ -123,6 +124,7 @@ class RunColumns:
     drawn: NDArray[np.int16] | None = None
     prompt_tokens: NDArray[np.int64] | None = None
     completion_tokens: NDArray[np.int64] | None = None
+    tokens_by_model: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     label_digests: NDArray[np.uint64] | None = None
     seconds: NDArray[np.float64] | None = None
     reasoning: NDArray[np.int32] | None = None
@@ -206,6 +208,7 @@ class RunColumns:
             "episode": numbers,
             "groups": {key: [values[row] for row in places.tolist()] for key, values in self.groups.items()},
             "judged": {name: replace(each, **_taken(each, places)) for name, each in self.judged.items()},
+            "tokens_by_model": {name: tokens[places] for name, tokens in self.tokens_by_model.items()},
         }
         return replace(self, **changes)
 
@@ -234,6 +237,10 @@ def concatenated(runs: Sequence[RunColumns]) -> RunColumns:
         "groups": {key: [label for run in runs for label in run.labels(key)] for key in keys},
         "judged": {
             name: replace(each, **_joined([run.judged_by(name) for run in runs])) for name, each in runs[0].judged.items()
+        },
+        "tokens_by_model": {
+            name: np.concatenate([run.tokens_by_model.get(name, np.zeros((len(run), 2), np.int64)) for run in runs])
+            for name in {name: None for run in runs for name in run.tokens_by_model}
         },
         **{name: sum(getattr(run, name) for run in runs) for name in ("left_out", "unplanned")},
     }
@@ -266,6 +273,14 @@ def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp]
         exact_samples=np.where(beyond, 0, judged.exact_samples).astype(np.int16),
         vote=judged.vote & ~beyond,
     )
+
+
+def put_by_model(found: dict[str, NDArray[np.int64]], row: int, rows: int, usages: Iterable[Usage | None]) -> None:
+    """Write the tokens of a row, one of ``rows``, into ``found``, as in :attr:`RunColumns.tokens_by_model`."""
+    for each in found.values():
+        each[row] = 0
+    for name, usage in usage_by_model(usages).items():
+        found.setdefault(name, np.zeros((rows, 2), np.int64))[row] = usage.prompt_tokens or 0, usage.completion_tokens or 0
 
 
 def total_known(numbers: Iterable[int | None]) -> int:

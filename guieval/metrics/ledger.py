@@ -33,6 +33,7 @@ from guieval.metrics.columns import (
     WRONG,
     Judged,
     RunColumns,
+    put_by_model,
     stopped,
     total_known,
 )
@@ -124,6 +125,7 @@ class Ledger:
         self._covered, self._elsewhere = array("b", [0]) * n, array("b", [0]) * n
         self._samples, self._drawn = array("h", [0]) * n, array("h", [0]) * n
         self._prompt_tokens, self._completion_tokens = array("q", [-1]) * n, array("q", [-1]) * n
+        self._by_model: dict[str, NDArray[np.int64]] = {}
         self._seconds, self._reasoning = array("d", [math.nan]) * n, array("i", [-1]) * n
         self._base_end = array("b", [NOT_RUN]) * n
         """How a step ended if that does not depend on a protocol; of the others WRONG."""
@@ -192,6 +194,7 @@ class Ledger:
         usages = [usage for sample in samples if (usage := sample.paid) is not None]
         self._prompt_tokens[row] = total_known(usage.prompt_tokens for usage in usages)
         self._completion_tokens[row] = total_known(usage.completion_tokens for usage in usages)
+        put_by_model(self._by_model, row, len(self._number), (usage for sample in samples for usage in sample.responses))
         self._seconds[row] = math.nan if first.seconds is None else first.seconds
         self._reasoning[row] = len(first.thought or "") + len(first.reasoning or "") if first.answered else -1
         self._many.pop(row, None)
@@ -316,6 +319,7 @@ class Ledger:
             drawn=np.asarray(self._drawn)[rows],
             prompt_tokens=np.asarray(self._prompt_tokens)[rows],
             completion_tokens=np.asarray(self._completion_tokens)[rows],
+            tokens_by_model={name: tokens[rows] for name, tokens in self._by_model.items()},
             seconds=np.asarray(self._seconds)[rows],
             reasoning=np.asarray(self._reasoning)[rows],
             groups=self._groups(rows),

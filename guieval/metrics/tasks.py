@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from guieval.actions import ActionSpace, Frozen
 from guieval.errors import UsageError
@@ -20,7 +21,7 @@ from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocol import PROGRESS, SUCCESS_RATE, Protocol
 from guieval.history.modes import Mode
 from guieval.metrics.breakdown import rows_by
-from guieval.metrics.columns import FAILED, NOT_RUN, RIGHT, UNPARSEABLE, WRONG, Judged, RunColumns, total_known
+from guieval.metrics.columns import FAILED, NOT_RUN, RIGHT, UNPARSEABLE, WRONG, Judged, RunColumns, put_by_model, total_known
 from guieval.metrics.intervals import Floats, Terms, pooled, quoted, spanning
 from guieval.metrics.measured import SHARE, Better, Measured, mean_over_episodes, share_of
 from guieval.metrics.repeats import measured, over_repeats
@@ -146,6 +147,9 @@ class TaskLedger:
         most = max([1, *(len(each) for _, _, each in self._found.values())])
         ended = [_ends(each) if each else [0] * NOT_RUN + [most] for each in samples]
         paid = [[usage for sample in each if (usage := sample.paid) is not None] for each in samples]
+        by_model: dict[str, NDArray[np.int64]] = {}
+        for row, each in enumerate(samples):
+            put_by_model(by_model, row, n, (usage for sample in each for usage in sample.responses))
         first = [next(iter(_outcomes(each)), None) for each in samples]
         exact = np.array([outcome is not None and outcome.score.success for outcome in first], np.bool_)
         unknown = np.full(n, np.nan)
@@ -173,6 +177,7 @@ class TaskLedger:
             drawn=np.array([*map(len, samples)], np.int16),
             prompt_tokens=np.array([total_known(usage.prompt_tokens for usage in each) for each in paid], np.int64),
             completion_tokens=np.array([total_known(usage.completion_tokens for usage in each) for each in paid], np.int64),
+            tokens_by_model=by_model,
             seconds=np.array([math.nan if not each or each[0].seconds is None else each[0].seconds for each in samples]),
             groups={name: [own.get(name, "") for own in groups] for name in sorted({name for own in groups for name in own})},
             judged={judged.protocol: judged},

@@ -59,6 +59,22 @@ class StageResponse(BaseModel):
         """The response, with its calls as part of the text."""
         return Response(self.text, self.reasoning, finish_reason=self.finish_reason)
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        """Which stage it is, and how the model was queried, in short parts for people to read."""
+        parts = [f"{self.stage}: {self.model}"]
+        parts += [] if self.query is None else [f"query {self.query!r}"]
+        parts += [] if self.crop is None else ["shown ({}, {}) to ({}, {}) of the screenshot".format(*self.crop)]
+        parts += [] if self.seconds is None else [f"{self.seconds:.2f} s"]
+        if self.usage is not None and self.usage.whole:
+            parts += [f"{self.usage.prompt_tokens:,} tokens in, {self.usage.completion_tokens:,} out"]
+        return tuple(parts)
+
+    @property
+    def words(self) -> str:
+        """Reasoning and response, for people to read."""
+        return "\n".join([*([] if self.reasoning is None else [f"(reasoning) {self.reasoning}"]), self.text])
+
 
 @dataclass(frozen=True)
 class NextStage:
@@ -82,6 +98,11 @@ class Composition(ABCModel):
         """The stages in order."""
         zoom = ("zoom",) * (self.options.zoom is not None)
         return ("planner", "grounder", *zoom) if self.grounder is not None else ("whole screen", *zoom)
+
+    @property
+    def stage_models(self) -> tuple[str, ...]:
+        """The checkpoint of each stage."""
+        return tuple(checkpoints(self._of(name).config.name)[0] for name in self.stage_names)
 
     @property
     def reply_rules(self) -> Mapping[str, str]:
@@ -158,6 +179,12 @@ class Composition(ABCModel):
         return found
 
 
+def checkpoints(name: str) -> tuple[str, ...]:
+    """The names of the checkpoints of a model: of ``planner=A,grounder=B`` both, of any other its own."""
+    planner, pair, grounder = name.removeprefix("planner=").partition(",grounder=")
+    return (planner, grounder) if pair else (name,)
+
+
 def composed(kind: type[ABCModel]) -> type[Composition]:
     """The class of an adapter whose steps are a composition."""
     return type(f"Composed{kind.__name__}", (Composition, kind), {"__module__": kind.__module__})
@@ -181,17 +208,8 @@ def stages_in(text: str) -> tuple[StageResponse, ...]:
 
 def in_words(text: str) -> str:
     """A response for people to read: of a composition, each stage's under a line that says which it is."""
-    parts = []
-    for number, stage in enumerate(stages_in(text), 1):
-        about = [f"{stage.stage}: {stage.model}"]
-        about += [] if stage.query is None else [f"query {stage.query!r}"]
-        about += [] if stage.crop is None else ["shown ({}, {}) to ({}, {}) of the screenshot".format(*stage.crop)]
-        about += [] if stage.seconds is None else [f"{stage.seconds:.2f} s"]
-        if stage.usage is not None and stage.usage.whole:
-            about += [f"{stage.usage.prompt_tokens:,} tokens in, {stage.usage.completion_tokens:,} out"]
-        reasoning = [] if stage.reasoning is None else [f"(reasoning) {stage.reasoning}"]
-        parts.append("\n".join([f"[{number}] {', '.join(about)}", *reasoning, stage.text]))
-    return "\n\n".join(parts) or text
+    stages = enumerate(stages_in(text), 1)
+    return "\n\n".join(f"[{number}] {', '.join(stage.about)}\n{stage.words}" for number, stage in stages) or text
 
 
 def zoomed_part(size: Size, point: Point, factor: float) -> Crop:

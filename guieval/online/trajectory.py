@@ -20,7 +20,7 @@ from guieval.actions import Action, Frozen
 from guieval.data.files import open_descriptor, open_file, read_bytes, sync_folder
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError
-from guieval.steps import EpisodeKey, KeyRemoved, OtherUsage, Sample, StepError, Usage, total_usage
+from guieval.steps import EpisodeKey, KeyRemoved, OtherUsage, Sample, StepError, Usage, total_usage, usage_by_model
 
 TRAJECTORIES = "trajectories.jsonl"
 SCREENS = "screens"
@@ -140,7 +140,9 @@ class Trajectories:
         if not (spent := self._spent.get((key, sample))):
             return {}
         usages, seconds, removed = zip(*spent, strict=True)
-        return {"usage": total_usage(chain(*usages)), "seconds": round(sum(seconds), 4), "key_removed": any(removed)}
+        paid = list(chain(*usages))
+        sums = {"usage": total_usage(paid), "usage_by_model": tuple(usage_by_model(paid).values())}
+        return {**sums, "seconds": round(sum(seconds), 4), "key_removed": any(removed)}
 
     def last_attempt(self, key: EpisodeKey, sample: int) -> int:
         """The number of the attempt at a repetition of a task to go on with: the last one, unless a step of it is damaged."""

@@ -8,17 +8,19 @@ cached prompts are not subtracted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pydantic import Field, ValidationError
 
 from guieval.actions import Frozen
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, first_problem
+from guieval.models.composition import checkpoints
+from guieval.registry import model_configs
 from guieval.steps import Patch, Sample, StepRecord, Usage
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ class Tokens:
     """Tokens as reported by the servers, of every response that has to be paid.
 
     ``reported`` of ``answers`` responses came with both counts; the sums are over those. ``others`` of them are besides the
-    response: looks of computer-use models, and attempts that could not be used.
+    response: looks of computer-use models, and attempts that could not be used. ``models`` has those of each model of a
+    composition, by its name.
     """
 
     answers: int = 0
@@ -52,6 +55,7 @@ class Tokens:
     prompt: int = 0
     completion: int = 0
     others: int = 0
+    models: dict[str, Tokens] = field(default_factory=dict)
 
     def add(self, record: StepRecord) -> None:
         """Add the responses of a record, except those that were counted with an earlier record of the step."""
@@ -72,9 +76,18 @@ class Tokens:
             self.reported += 1
             self.prompt += usage.prompt_tokens
             self.completion += usage.completion_tokens
+        if usage is not None and usage.model is not None:
+            self.models.setdefault(usage.model, Tokens()).count(usage.model_copy(update={"model": None}))
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+        return Tokens(
+            self.answers + other.answers,
+            self.reported + other.reported,
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.others + other.others,
+            {**self.models, **{name: self.models.get(name, Tokens()) + own for name, own in other.models.items()}},
+        )
 
 
 class Price(Frozen):
@@ -99,6 +112,53 @@ class Price(Frozen):
             return None
         reported = (tokens.prompt * self.input + tokens.completion * self.output) / 1e6
         return reported * tokens.answers / tokens.reported
+
+    def to_json(self) -> dict[str, Any]:
+        """The price as a run records it."""
+        return self.model_dump(mode="json", exclude={"models"})
+
+
+class PriceByModel(Frozen):
+    """The prices of a composition's models by their names, all in one currency."""
+
+    models: dict[str, Price] = Field(min_length=2)
+
+    @property
+    def currency(self) -> str:
+        """That of all prices."""
+        return next(iter(self.models.values())).currency
+
+    @property
+    def as_of(self) -> str:
+        """The dates of all prices."""
+        return ", ".join(dict.fromkeys(price.as_of for price in self.models.values()))
+
+    def cost(self, tokens: Tokens) -> float | None:
+        """The sum of the models' costs; ``None`` if some tokens are of none of them, as in journals of earlier versions."""
+        marked = sum(tokens.models.values(), Tokens())
+        if (marked.prompt, marked.completion) != (
+            tokens.prompt,
+            tokens.completion,
+        ) or not tokens.models.keys() <= self.models.keys():
+            return None
+        costs = [self.models[name].cost(own) for name, own in tokens.models.items()]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) and (known or not tokens.answers) else None
+
+    def mean(self, names: Sequence[str]) -> Price:
+        """The price of a request when equally many go to each of ``names``, one for each stage."""
+        prices = [self.models[name] for name in names]
+        sides = {side: sum(getattr(price, side) for price in prices) / len(prices) for side in ("input", "output")}
+        return prices[0].model_copy(update={**sides, "as_of": self.as_of})
+
+    def to_json(self) -> dict[str, Any]:
+        """The prices as a run records them."""
+        models = {name: price.to_json() for name, price in self.models.items()}
+        return {"currency": self.currency, "as_of": self.as_of, "models": models}
+
+
+AnyPrice: TypeAlias = Price | PriceByModel
+"""What a run's tokens cost: the price of its model, or those of each model of a composition."""
 
 
 def read_prices(file: Path | None = None) -> tuple[Price, ...]:
@@ -143,6 +203,20 @@ def find_price(prices: Iterable[Price], names: Sequence[str]) -> Price | None:
     return None
 
 
+def find_prices(prices: Iterable[Price], names: Mapping[str, Sequence[str]]) -> dict[str, Price | None]:
+    """For each model the price of the first of its ``names`` that has one."""
+    known = list(prices)
+    return {model: find_price(known, of_model) for model, of_model in names.items()}
+
+
+def price_of_all(found: Mapping[str, Price | None]) -> AnyPrice | None:
+    """The price of a run whose models have those ``found``; ``None`` if one has none, or currencies differ."""
+    prices = {model: price for model, price in found.items() if price is not None}
+    if len(prices) < len(found) or len({price.currency for price in prices.values()}) != 1:
+        return None
+    return PriceByModel(models=prices) if len(prices) > 1 else next(iter(prices.values()))
+
+
 def amount(value: float, currency: str) -> str:
     """An amount as text."""
     return f"{value:,.{digits(value)}f} {currency}"
@@ -157,12 +231,17 @@ class RunCost(NamedTuple):
     """What a run spent, and the price of its model, if one is known."""
 
     tokens: Tokens
-    price: Price | None
+    price: AnyPrice | None
 
 
-def bill(tokens: Tokens, price: Price | None) -> dict[str, Any]:
-    """A run's tokens and cost as JSON, over all responses in its journal, including those to repeated steps."""
+def bill(tokens: Tokens, price: AnyPrice | None) -> dict[str, Any]:
+    """A run's tokens and cost as JSON, over all responses in its journal, including those to repeated steps.
+
+    ``models`` has the same for each model of a composition.
+    """
     value = price.cost(tokens) if price is not None else None
+    of_models = price.models if isinstance(price, PriceByModel) else {}
+    models = {name: bill(own, of_models.get(name)) for name, own in tokens.models.items()} if len(tokens.models) > 1 else {}
     return {
         "answers": tokens.answers,
         "told": tokens.reported,
@@ -170,8 +249,9 @@ def bill(tokens: Tokens, price: Price | None) -> dict[str, Any]:
         "completion_tokens": tokens.completion,
         "amount": value,
         "estimated": value is not None and tokens.reported < tokens.answers,
-        "price": None if price is None else price.model_dump(mode="json", exclude={"models"}),
+        "price": None if price is None else price.to_json(),
         **({"others": tokens.others} if tokens.others else {}),
+        **({"models": models} if models else {}),
     }
 
 
@@ -186,10 +266,12 @@ def describe(bill: Mapping[str, Any]) -> str | None:
     if others := bill.get("others"):  # absent from the records of earlier versions
         among += f", {others:,} of {answers:,} responses beside the answers"
     tokens = f"{bill['prompt_tokens']:,} tokens in, {bill['completion_tokens']:,} out{among}"
-    if price is None:
+    if price is None or bill["amount"] is None:
         return tokens
     about = "about " * bill["estimated"]
-    return f"{about}{amount(bill['amount'], price['currency'])} ({tokens}; prices as of {price['as_of']})"
+    each = [f"{name} {amount(own['amount'], price['currency'])}" for name, own in bill.get("models", {}).items()]
+    of_models = f"; {', '.join(each)}" * bool(each)
+    return f"{about}{amount(bill['amount'], price['currency'])} ({tokens}{of_models}; prices as of {price['as_of']})"
 
 
 class CostLimit:
@@ -198,7 +280,7 @@ class CostLimit:
     ``limit`` is in the price's currency and for all runs of one command, including their earlier sessions.
     """
 
-    def __init__(self, limit: float, price: Price) -> None:
+    def __init__(self, limit: float, price: AnyPrice) -> None:
         self.limit = limit
         self.price = price
         self._before = Tokens()
@@ -223,8 +305,7 @@ class CostLimit:
             if total.answers < UNREPORTED_LIMIT:
                 return None
             return f"the server reports no token counts, so the budget of {self._amount(self.limit)} cannot be kept"
-        ahead = replace(total, answers=total.answers + in_flight) if total.reported else total
-        if (self.price.cost(ahead) or 0.0) < self.limit:
+        if spent * (1 + in_flight / total.answers if total.answers else 1) < self.limit:
             return None
         return (
             f"the budget of {self._amount(self.limit)} is used up "
@@ -257,7 +338,7 @@ class Spending:
         return self.prompt_tokens + self.completion_tokens
 
 
-def spending(columns: RunColumns, judged: Judged, price: Price | None) -> Spending | None:
+def spending(columns: RunColumns, judged: Judged, price: AnyPrice | None) -> Spending | None:
     """The spending over the steps that ``judged`` reaches; ``None`` if no server reported the tokens of any."""
     if columns.prompt_tokens is None or columns.completion_tokens is None:
         return None
@@ -266,7 +347,9 @@ def spending(columns: RunColumns, judged: Judged, price: Price | None) -> Spendi
     if not steps:
         return None
     prompt, completion = (int(each[known].sum()) for each in (columns.prompt_tokens, columns.completion_tokens))
-    total = None if price is None else price.cost(Tokens(steps, steps, prompt, completion))
+    sums = {name: tokens[known].sum(axis=0).tolist() for name, tokens in columns.tokens_by_model.items()}
+    models = {name: Tokens(steps, steps, *both) for name, both in sums.items()}
+    total = None if price is None else price.cost(Tokens(steps, steps, prompt, completion, models=models))
     return Spending(
         prompt_tokens=prompt / steps,
         completion_tokens=completion / steps,
@@ -293,18 +376,25 @@ def mean_spending(of: Sequence[Spending]) -> Spending | None:
     )
 
 
-def price_of_run(run: RunFolder, prices: Sequence[Price] = ()) -> Price | None:
-    """The price of a run's model: among ``prices``, else the one that the run recorded."""
+def price_of_run(run: RunFolder, prices: Sequence[Price] = ()) -> AnyPrice | None:
+    """The price of a run's model, or of each model of a composition: among ``prices``, else the one that the run recorded."""
     manifest = run.manifest
-    model = manifest.model.model_extra or {}
-    names = [manifest.config.server.served_model, model.get("served_as"), manifest.model.hf_id, manifest.model_name]
-    if "grounder" in (manifest.options or {}):  # two models, of which the planner's price is not that of both
-        names = names[-1:]
-    return find_price(prices, [name for name in names if isinstance(name, str)]) or _recorded_price(run)
+    model, server = manifest.model.model_extra or {}, manifest.config.server
+    first, *others = checkpoints(manifest.model_name)
+    given = {first: [server.served_model, model.get("served_as"), manifest.model.hf_id, first]}
+    for name in others:
+        listed = model_configs().get(name)
+        given[name] = [server.grounder_served_model, *((listed.served_as, listed.hf_id) if listed else ()), name]
+    found = find_prices(prices, {model: [name for name in names if isinstance(name, str)] for model, names in given.items()})
+    recorded = _recorded_prices(run)
+    return price_of_all({model: price or recorded.get(model) for model, price in found.items()}) or recorded.get(None)
 
 
-def _recorded_price(run: RunFolder) -> Price | None:
+def _recorded_prices(run: RunFolder) -> dict[str | None, Price]:
+    """The prices that a run recorded, by the names of a composition's models; ``None`` is the name of any other's model."""
     try:
-        return Price.model_validate({**run.stored["cost"]["price"], "models": [run.manifest.model_name]})
-    except (KeyError, TypeError, ValidationError):
-        return None
+        recorded = run.stored["cost"]["price"]
+        of_models = recorded.get("models", {None: recorded})
+        return {name: Price.model_validate({**price, "models": [name or "*"]}) for name, price in of_models.items()}
+    except (KeyError, TypeError, ValidationError, AttributeError):
+        return {}

@@ -10,7 +10,8 @@ from typing import Any
 
 from guieval.frames import Size
 from guieval.models import ModelInput
-from guieval.running.costs import Price, amount
+from guieval.models.composition import Composition
+from guieval.running.costs import Price, PriceByModel, amount
 from guieval.running.engine_choice import HOSTED, engine_kind, native_api
 from guieval.running.kinds import kind_of
 from guieval.running.resolved import ResolvedRun
@@ -29,14 +30,14 @@ class Forecast:
     """An estimate of a whole run.
 
     ``requests`` is an upper bound if a mode may stop early. ``prompt_tokens`` is the mean of a request's, ``None`` online,
-    because screens are not known. ``reply_tokens`` is the most that a response may have, if it is limited.
+    because screens are not known. ``response_tokens`` is the most that a response may have, if it is limited.
     """
 
     mode: str
     requests: int
     at_most: bool
     prompt_tokens: float | None
-    reply_tokens: int | None
+    response_tokens: int | None
     price: Price | None
     tool_tokens: int = 0
     """The part of ``prompt_tokens`` that the service adds for a tool of its own."""
@@ -60,12 +61,12 @@ class Forecast:
 
         ``None`` if the price, the prompts or a limit of the responses is not known.
         """
-        if self.price is None or self.prompt_tokens is None or self.reply_tokens is None:
+        if self.price is None or self.prompt_tokens is None or self.response_tokens is None:
             return None
-        grown = self.screen_tokens + self.reply_tokens  # by each look, whose call and answer are sent with the next request
+        grown = self.screen_tokens + self.response_tokens  # by each look, whose call and answer are sent with the next request
         prompts = sum(self.prompt_tokens + look * grown for look in range(self.looks + 1)) * self._samples
         prompts += self.thoughts * self.prompt_tokens
-        tokens = self.attempts * prompts * self.price.input + self.worst_requests * self.reply_tokens * self.price.output
+        tokens = self.attempts * prompts * self.price.input + self.worst_requests * self.response_tokens * self.price.output
         return steps * tokens / 1e6
 
     @property
@@ -82,12 +83,12 @@ class Forecast:
         if self.prompt_tokens is None:
             yield "tokens", "not known, since they depend on the screens"
             return
-        prompts, replies = self.requests * self.prompt_tokens, self.requests * (self.reply_tokens or 0)
+        prompts, replies = self.requests * self.prompt_tokens, self.requests * (self.response_tokens or 0)
         about = f"about {_rounded(prompts):,.0f} in, {_rounded(self.prompt_tokens):,.0f} a request"
         tool = f", plus {self.tool_tokens:,} for the service's own tool" * bool(self.tool_tokens)
         yield "tokens", f"{about} (estimated at one token per {CHARACTERS} characters or per {PATCH} x {PATCH} pixels{tool})"
         if replies:
-            yield "replies", f"at most {replies:,} tokens, {self.reply_tokens:,} each"
+            yield "output", f"at most {replies:,} tokens, {self.response_tokens:,} each"
         if self.price is None:
             yield "cost", "not known: no price of this model (--prices FILE)"
             return
@@ -114,7 +115,7 @@ def forecast(run: ResolvedRun) -> Forecast:
     limits = request_parameters(run.sampling[0])
     limit = limits.get("max_tokens") or limits.get("max_completion_tokens")
     kind = engine_kind(run.config, run.model.config)
-    reply_tokens = limit if isinstance(limit, int) else native_api(kind).most_tokens if kind in HOSTED else None
+    response_tokens = limit if isinstance(limit, int) else native_api(kind).most_tokens if kind in HOSTED else None
     worst: dict[str, Any] = {
         "steps": requests // len(run.sampling),
         "attempts": run.config.server.max_attempts,
@@ -127,7 +128,15 @@ def forecast(run: ResolvedRun) -> Forecast:
         prompts = _mean([_tokens(prepared) + added for prepared in examples])
         screens = [_image_tokens(image.size) for prepared in examples for image in prepared.images[-1:]]
         worst["screen_tokens"] = _mean(screens)
-    return Forecast(run.mode.label, requests, at_most, prompts, reply_tokens, price_of(run), added, **worst)
+    return Forecast(run.mode.label, requests, at_most, prompts, response_tokens, _price(run), added, **worst)
+
+
+def _price(run: ResolvedRun) -> Price | None:
+    """The price of a request; of a composition with two models the mean over its stages."""
+    price = price_of(run)
+    if isinstance(price, PriceByModel):
+        return price.mean(run.model.stage_models if isinstance(run.model, Composition) else list(price.models))
+    return price
 
 
 def _tokens(prepared: ModelInput) -> float:

@@ -116,7 +116,7 @@ class RunKind:
 
     def requests(self, run: ResolvedRun) -> tuple[int, bool]:
         """The number of answers that a whole run takes, and whether it may take fewer."""
-        stages = len(run.model.stage_names) if isinstance(run.model, Composition) else 1
+        stages = _stages(run)
         tries = 1 if run.mode.tries is None else 2 * run.mode.tries  # as many waits are forgiven
         requests = stages * tries * len(run.sampling) * sum(map(len, run.plan.values()))
         return requests, run.mode.stop != "never" or stages > 1
@@ -201,7 +201,7 @@ class Tasks(RunKind):
         return step[:3] == unit[:3]
 
     def requests(self, run: ResolvedRun) -> tuple[int, bool]:
-        return len(run.sampling) * sum(run.benchmark.load(ref).max_steps for ref in run.selection.refs), True
+        return _stages(run) * len(run.sampling) * sum(run.benchmark.load(ref).max_steps for ref in run.selection.refs), True
 
     def examples(self, run: ResolvedRun, most: int) -> list[ModelInput] | None:
         return None
@@ -219,6 +219,10 @@ class Tasks(RunKind):
         for number, sample in enumerate(record.samples):
             for usage in sample.other_usage if number not in record.earlier else ():
                 tokens.count_other(usage)  # those of the answers are next to the journal
+
+
+def _stages(run: ResolvedRun) -> int:
+    return len(run.model.stage_names) if isinstance(run.model, Composition) else 1
 
 
 def _tasks_of(listing: Listing[Any]) -> EnvironmentTasks:

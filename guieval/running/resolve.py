@@ -23,7 +23,7 @@ from guieval.running.engine_choice import asks_a_model, auxiliary_engine, choose
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.kinds import RunKind, kind_of
 from guieval.running.resolved import GivenParts, ResolvedRun, ScreenshotCheck, blaming, shows_screenshots
-from guieval.settings import History, RunConfig
+from guieval.settings import Data, History, RunConfig
 from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.steps import EpisodeKey
 
@@ -154,6 +154,12 @@ def patch_policy(config: RunConfig) -> PatchPolicy:
     return policy
 
 
+def choice_of(data: Data) -> Choice:
+    """What the settings choose of a benchmark."""
+    episodes = None if data.episodes is None else Path(data.episodes)
+    return Choice(data.split, data.subset, data.sample_set, episodes, data.limit, data.seed)
+
+
 def _over(config: RunConfig) -> tuple[Any, ...]:
     answering = (config.server.engine, config.server.replay)
     kind = kind_of(config)
@@ -174,7 +180,7 @@ def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: 
 
 
 def _select(config: RunConfig, benchmark: Listing[Any], model: ABCModel, engine: Engine) -> Selection:
-    choice = Choice.of(config.data)
+    choice = choice_of(config.data)
     with blaming(f"benchmark {benchmark.name!r} cannot be listed"):
         unusable: Mapping[EpisodeKey, str] = {}
         if benchmark.skip_damaged and benchmark.needs_data:

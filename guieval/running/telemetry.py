@@ -11,7 +11,20 @@ from typing import Any, NamedTuple
 from guieval.errors import UsageError
 from guieval.journal import METRICS
 from guieval.metrics import Summary
-from guieval.running.costs import CostLimit, Price, RunCost, Tokens, amount, bill, find_price, read_prices
+from guieval.models import ModelConfig
+from guieval.models.composition import Composition, checkpoints
+from guieval.running.costs import (
+    AnyPrice,
+    CostLimit,
+    Price,
+    RunCost,
+    Tokens,
+    amount,
+    bill,
+    find_prices,
+    price_of_all,
+    read_prices,
+)
 from guieval.running.engine_choice import HOSTED, asks_a_model
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import RunProgress
@@ -54,9 +67,7 @@ class Telemetry:
             if limit is None:
                 continue
             if price is None:
-                raise UsageError(
-                    f"a budget needs the price of {_names(run)[0]!r}, and none is known; give it with --prices FILE"
-                )
+                raise UsageError(_priceless(run))
             self._budget = self._budget or CostLimit(limit, price)
 
     @contextmanager
@@ -171,19 +182,39 @@ def live_metrics(view: ProgressView) -> dict[str, float]:
     return metrics
 
 
-def _names(run: ResolvedRun) -> list[str]:
-    config = run.model.config
-    if "grounder" in config.options:  # two models, of which the planner's price is not that of both
-        return [config.name]
-    names = (config.served_as, config.hf_id, config.name)
-    return [run.config.server.served_model] if run.config.server.served_model else [name for name in names if name]
+def _names(run: ResolvedRun) -> dict[str, list[str]]:
+    """For the model, or each one of a composition, the names that it may have a price under."""
+
+    def of(config: ModelConfig, served: str | None) -> tuple[str, list[str]]:
+        own = checkpoints(config.name)[0]
+        return own, [served] if served else [name for name in (config.served_as, config.hf_id, own) if name]
+
+    server, model = run.config.server, run.model
+    grounder = model.grounder.config if isinstance(model, Composition) and model.grounder is not None else None
+    others = [] if grounder is None or grounder.engine == "local" else [of(grounder, server.grounder_served_model)]
+    return dict([of(model.config, server.served_model), *others])
 
 
-def price_of(run: ResolvedRun) -> Price | None:
-    """The price of the model, if a service with a price is queried."""
+def _prices(run: ResolvedRun) -> dict[str, Price | None]:
+    file = run.config.tracking.prices
+    return find_prices(read_prices(Path(file) if file else None), _names(run))
+
+
+def _priceless(run: ResolvedRun) -> str:
+    """Why a run has no price, in a sentence."""
+    found, names = _prices(run), _names(run)
+    for model, price in found.items():
+        if price is None:
+            return f"a budget needs the price of {names[model][0]!r}, and none is known; give it with --prices FILE"
+    each = " and ".join(f"{model!r} is in {price.currency}" for model, price in found.items() if price is not None)
+    return f"a budget needs prices in one currency, but that of {each}; give others with --prices FILE"
+
+
+def price_of(run: ResolvedRun) -> AnyPrice | None:
+    """The price of the model, or of each one of a composition, if a service with a price is queried."""
     if run.config.server.engine not in ("auto", "openai", *HOSTED) or not asks_a_model(run.config, run.model.config):
         return None
-    return find_price(read_prices(Path(run.config.tracking.prices) if run.config.tracking.prices else None), _names(run))
+    return price_of_all(_prices(run))
 
 
 def _facts(run: ResolvedRun) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def _answering(
     """
     if not prompts:
         return
-    what = "replies" if when == "generation" else "evaluated steps"
+    what = "responses" if when == "generation" else "evaluated steps"
     tokens = prompts * rows.tokens
     yield MemoryPart(f"key-value cache of the {what}", tokens * size.cached * compute, when, exact=False)
     text = tokens * (2 * size.text.intermediate + 4 * size.text.hidden + size.text.queries + 2 * size.text.keys) * compute

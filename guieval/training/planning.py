@@ -49,14 +49,14 @@ AT_ONCE = 16
 
 @dataclass(frozen=True)
 class BatchSizes:
-    """Sizes over all processes: ``tasks`` (steps or episodes) with ``replies`` each are used for ``updates`` optimiser steps.
+    """Sizes over all processes: ``tasks`` (steps or episodes) with ``responses`` each are used for ``updates`` optimiser steps.
 
     ``epoch`` is the number of tasks of an epoch and ``steps`` its optimiser steps; ``total`` is the training's. ``None`` is
     unknown without the data.
     """
 
     tasks: int
-    replies: int
+    responses: int
     updates: float
     epoch: int | None
     steps: int | None
@@ -204,7 +204,7 @@ def _work(
 ) -> Work | None:
     """What the training computes; ``None`` if its steps are unknown, or the steps that an episode has."""
     config, stated = parts.config, parts.config.stated
-    each = batch.tasks * batch.replies / batch.updates
+    each = batch.tasks * batch.responses / batch.updates
     if isinstance(config, SemiOnlineTraining):
         if _examples(parts)[0]:
             each *= len(parts.data.steps) / len(parts.data.episodes)

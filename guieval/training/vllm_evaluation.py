@@ -18,7 +18,7 @@ from guieval.engines.in_process.chat_prompts import pictures
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.models import Request, Response
-from guieval.settings.sampling import NEUTRAL
+from guieval.settings.sampling import GREEDY, NEUTRAL, OF_A_CHECKPOINT
 from guieval.steps import LOWEST_LOGPROB
 from guieval.training.lockstep import LiveModel
 
@@ -74,7 +74,7 @@ class RolloutVLLM(LiveModel):
 
     def _values(self, requested: Mapping[str, Any]) -> dict[str, Any]:
         values = super()._values(requested)
-        changed = [name for name in ("temperature", *_PENALTIES) if values[name] != {**NEUTRAL, "temperature": 0.0}[name]]
+        changed = [name for name in (*GREEDY, *_PENALTIES) if values[name] != {**NEUTRAL, **GREEDY}[name]]
         if values["logprobs"] not in (None, False) and changed:
             raise UsageError(
                 f"evaluation.sampling has logprobs and {changed[0]} {values[changed[0]]}, and the vLLM of a training returns "
@@ -119,7 +119,7 @@ class RolloutVLLM(LiveModel):
 
     def _parameters(self, values: Mapping[str, Any], limit: int) -> dict[str, Any]:
         """All that decides a response, in vLLM's names, since TRL would send what it does not find here as in a rollout."""
-        names = ("temperature", "top_p", "top_k", "min_p", *_PENALTIES, "seed", "min_tokens", "ignore_eos")
+        names = (*OF_A_CHECKPOINT, *_PENALTIES, "seed", "min_tokens", "ignore_eos")
         sent = {"stop": list(values["stop"])} if values["stop"] else {}
         return {**{name: values[name] for name in names}, **sent, "stop_token_ids": self._ends_of(values), "max_tokens": limit}
 

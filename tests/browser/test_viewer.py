@@ -8,6 +8,7 @@ import pytest
 
 from guieval.actions import Boxes, Open, Point, Scroll, Stop, Type
 from guieval.journal import Journal
+from guieval.models.composition import StageResponse, written
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import shown_run
 from guieval.reports.viewer.writing import write_report
@@ -163,6 +164,23 @@ def test_marks_lie_where_the_thousandths_say(tab: Opened, plain: Path) -> None:
     assert middle(page.locator("#marks .dot.first")) == pytest.approx(on_screen(page, 310, 330), abs=TOLERANCE)
     wider = edges(page.locator("#screen"))
     assert wider[2] - wider[0] == pytest.approx(2 * (right - left), abs=2)
+
+
+def test_each_response_of_a_composition_is_shown_and_the_part_that_was_zoomed(tab: Opened, tmp_path: Path) -> None:
+    stages = [
+        StageResponse(stage="planner", model="p", text="I tap the envelope"),
+        StageResponse(stage="zoom", model="g", text="(5, 7)", query="the envelope", crop=(75, 150, 225, 450)),
+    ]
+    report(tmp_path, [record(task(), at(500, 500), raw=written(stages), stage="zoom")])
+    page = tab.go(tmp_path / "report")
+    expect(page.locator("#panel .asked")).to_have_text(
+        ["1 planner: p", "2 zoom: g, query 'the envelope', shown (75, 150) to (225, 450) of the screenshot"]
+    )
+    expect(page.locator("#panel .asked + pre")).to_have_text([stage.text for stage in stages])
+    part, screen = middle(page.locator("#marks .part")), middle(page.locator("#screen"))
+    assert part == pytest.approx(screen, abs=TOLERANCE)
+    page.get_by_role("button", name="Zoomed part").click()
+    expect(page.locator("#marks .part")).to_have_count(0)
 
 
 def test_another_protocol_accepts_another_area(tab: Opened, plain: Path) -> None:

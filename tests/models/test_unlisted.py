@@ -88,6 +88,7 @@ def test_own_limits_are_kept_and_those_of_a_base_model_are_not(cache: Path, guie
     for given, said in (
         ("me/none", "cache (HF_HOME) has no copy; --adapter FAMILY"),
         ("ritzzai/GUI-R1", "gui-r1-3b or gui-r1-7b"),
+        ("./checkpoints", "(there is no such folder)"),
     ):
         refused = guieval("dev", "prompt", "--model", given, "--bench", "demo", "--episode", "s0-0000", "--step", "0")
         assert refused.code == 2 and said in refused.err and refused.err.count("\n") == 1

@@ -13,7 +13,8 @@ import pytest
 from guieval import actions
 from guieval.actions import Click, DoubleClick, Drag, ExecutableAction, Hotkey, Hover, Point, RightClick, Scroll, Type
 from guieval.conformance import example_step
-from guieval.connectors.pages.browser import Browser, key_name
+from guieval.connectors.pages.browser import Browser
+from guieval.connectors.pages.keys import key_name
 from guieval.errors import EnvironmentFailure
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocols import list_protocols

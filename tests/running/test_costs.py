@@ -17,7 +17,7 @@ from guieval.journal import METRICS, RunFolder
 from guieval.models import ModelInput
 from guieval.playground.mock_server import MockServer
 from guieval.registry import load_benchmark, load_model, model_configs
-from guieval.running.costs import CostLimit, Price, Tokens, amount, bill, describe, find_price, read_prices
+from guieval.running.costs import CostLimit, Price, Tokens, amount, bill, describe, find_price, price_of_all, read_prices
 from guieval.running.engine_choice import HOSTED, open_server
 from guieval.running.forecast import Forecast, forecast
 from guieval.running.resolve import resolve
@@ -162,6 +162,25 @@ def test_a_budget_ends_a_run_whose_server_states_no_counts() -> None:
     assert budget.reached(silent, in_flight=4) == reason
 
 
+def test_each_model_of_a_composition_has_its_own_price_also_for_what_is_in_flight() -> None:
+    """a: 1,000 x 2 + 100 x 8; b: 500 x 1 + 20 x 4, twice, because one of its two responses states no counts."""
+    found = Tokens()
+    for counts, model in (((1000, 100), "a"), ((500, 20), "b"), ((None, None), "b")):
+        found.count(Usage(prompt_tokens=counts[0], completion_tokens=counts[1], model=model))
+    price = price_of_all({"a": PRICE, "b": PRICE.model_copy(update={"input": 1.0, "output": 4.0, "as_of": "2026-11-22"})})
+    assert price is not None and price.cost(found) == pytest.approx(2800e-6 + 2 * 580e-6)
+    assert describe(bill(found + Tokens(), price)) == (
+        "about 0.003960 EUR (1,500 tokens in, 120 out, reported for 2 of 3 answers; a 0.002800 EUR, b 0.001160 EUR; "
+        "prices as of 2026-11-21, 2026-11-22)"
+    )
+    budget = CostLimit(0.0053, price)  # a response costs 0.00132 in the mean
+    assert budget.reached(found, in_flight=1) is None and "is used up" in (budget.reached(found, in_flight=2) or "")
+    found.count(Usage(prompt_tokens=1, completion_tokens=1))
+    assert price.cost(found) is None, "whose tokens these are is not known"
+    assert price_of_all({"a": PRICE, "b": None}) is None
+    assert price_of_all({"a": PRICE, "b": PRICE.model_copy(update={"currency": "USD"})}) is None
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[MockServer]:
     with centre() as running:  # tells 3,000 + 60 tokens each time
@@ -261,7 +280,7 @@ def test_tokens_are_the_mean_of_the_prompts(tmp_path: Path) -> None:
     assert len(sizes) <= 20, "so all are measured"
     found = of(tmp_path)
     assert found.prompt_tokens == pytest.approx(sum(sizes) / len(sizes))
-    assert found.reply_tokens == 1024 and found.price is not None
+    assert found.response_tokens == 1024 and found.price is not None
 
 
 def test_the_sentences_name_what_is_not_known() -> None:
@@ -271,7 +290,7 @@ def test_the_sentences_name_what_is_not_known() -> None:
     assert lines["tokens"] == f"about 1,900,000 in, 1,500 a request ({estimated})"
     added = dict(Forecast("sop", 1234, True, 1500.4, 100, PRICED, 400).lines())["tokens"]
     assert added.endswith(f"({estimated}, plus 400 for the service's own tool)"), "they are part of the sum"
-    assert lines["replies"] == "at most 123,400 tokens, 100 each"
+    assert lines["output"] == "at most 123,400 tokens, 100 each"
     assert lines["cost"] == "about 3.70 EUR for the prompts, at most 1.23 EUR for the responses (prices as of 2026-11)"
     assert "not known" in dict(Forecast("offline", 5, False, 10.0, None, None).lines())["cost"]
     others = {"tokens": "not known, since they depend on the screens", "at worst": "1 request a step"}
@@ -291,7 +310,7 @@ def test_the_worst_case_is_every_attempt_with_every_look(tmp_path: Path) -> None
     assert "5 requests a step" in dict(unlimited.lines())["at worst"] and "no limit" in dict(unlimited.lines())["at worst"]
     assert (of(tmp_path).attempts, of(tmp_path, max_attempts=2).worst_requests) == (5, 2)
     computer = of(tmp_path, model="claude-opus-4-7-computer")
-    assert (computer.looks, computer.reply_tokens, computer.worst_requests) == (3, 4096, 20)
+    assert (computer.looks, computer.response_tokens, computer.worst_requests) == (3, 4096, 20)
 
 
 def test_the_makers_tool_is_counted_where_its_size_is_published() -> None:

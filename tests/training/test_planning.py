@@ -357,7 +357,7 @@ def test_the_command(guieval: CommandLine) -> None:
     plan = json.loads(done.out)
     assert done.code == 0 and plan["fits"] and plan["launch"]["processes"] == 32
     assert plan["model"]["parameters"] == PUBLISHED["Qwen/Qwen2.5-VL-7B-Instruct"]
-    assert plan["batch"] == {"tasks": 32, "replies": 8, "updates": 4, "epoch": 1000, "steps": 124, "total": 620}
+    assert plan["batch"] == {"tasks": 32, "responses": 8, "updates": 4, "epoch": 1000, "steps": 124, "total": 620}
     shown = guieval(*words, "zero3")
     assert "1,000 episodes, 124 optimiser steps; 620 in all" in shown.out
     refused = guieval(*words, "ddp")

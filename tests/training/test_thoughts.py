@@ -131,10 +131,10 @@ def test_patches_during_training_ask_a_server_once_for_each_step(server: Server)
 @every_row(
     ("arguments", "message"),
     [
-        (["--by", "auxilary"], "--by is 'auxilary' (did you mean 'auxiliary'?); expected one of self, auxiliary, replies"),
-        (["--by", "replies"], "--by replies needs --run RUN"),
+        (["--by", "auxilary"], "--by is 'auxilary' (did you mean 'auxiliary'?); expected one of self, auxiliary, responses"),
+        (["--by", "responses"], "--by responses needs --run RUN"),
         (["--by", "auxiliary"], "--by auxiliary needs --served-model NAME"),
-        (["--run", "x"], "--run is for --by replies; --by self asks a server"),
+        (["--run", "x"], "--run is for --by responses; --by self asks a server"),
         (["--reward", "ui-s2"], "did you mean 'ui-s1'"),
         ([], "is answered by a server: add --base-url URL"),
     ],

@@ -128,14 +128,9 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
         if lacking:
             say(f"unknown:  {unknown}")
     without = [each.config for each in found if each.missing_data]
-    down = {
-        each.config.data.bench: each.steps
-        for each in found
-        if each.missing_data and not kind_of(each.config).needs_data(each.config)
-    }
-    for bench, tasks in down.items():
-        known = "the tasks" if tasks is None else f"the {counted(tasks, 'task')} are the published ones,"
-        say(f"server:   of {bench} does not answer, so {known} and their time {'are' if tasks is None else 'is'} not known")
+    away = (each for each in found if each.missing_data and not kind_of(each.config).needs_data(each.config))
+    for line in dict.fromkeys(map(_server_away, away)):
+        say(f"server:   {line}")
     data = [each.data for each in without if kind_of(each).needs_data(each)]
     if missing := dict.fromkeys(each.folder or f"the data of {each.bench}" for each in data):
         say(f"data:     not found: {', '.join(missing)}; tokens and cost are not known, and the steps are published numbers")
@@ -164,6 +159,14 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
         say(f"power:    {number} {'is' if [*sizes] == [1] else 'are'} too few to detect any difference (power 80 %)")
     for line in dict.fromkeys(_power(each, most) for each in found if each.steps and (most := each.detectable) is not None):
         say(f"power:    {line}")
+
+
+def _server_away(each: Estimate) -> str:
+    """What is not known of a run whose environment does not answer."""
+    known = "the tasks and their time are"
+    if each.steps is not None:
+        known = f"the {counted(each.steps, 'task')} are the published ones, and their time is"
+    return f"of {each.config.data.bench} does not answer, so {known} not known"
 
 
 def _time(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> str | None:
@@ -196,7 +199,7 @@ def _sizes(each: Estimate) -> tuple[Number | None, Number | None, str]:
     made = each.forecast
     if made is None or made.prompt_tokens is None:
         return None, None, "not known" if each.asks else "no model"
-    out = None if made.reply_tokens is None else bare(made.requests * made.reply_tokens, ",.0f")
+    out = None if made.response_tokens is None else bare(made.requests * made.response_tokens, ",.0f")
     cost = _cost(each)
     return bare(made.requests * made.prompt_tokens, ",.0f"), out, "no price" if cost is None else amount(*cost)
 
@@ -206,7 +209,7 @@ def _cost(each: Estimate) -> tuple[float, str] | None:
     made = each.forecast
     if made is None or made.price is None or made.prompt_tokens is None:
         return None
-    tokens = made.prompt_tokens * made.price.input + (made.reply_tokens or 0) * made.price.output
+    tokens = made.prompt_tokens * made.price.input + (made.response_tokens or 0) * made.price.output
     return made.requests * tokens / 1e6, made.price.currency
 
 

@@ -38,7 +38,7 @@ def new_adapter(
     """Write NAME.py, a working adapter, and its test, test_NAME.py; existing files are not overwritten."""
     _check_spelling(name)
     folder = out if out is not None else Path(".")
-    found = None if files is None else CheckpointFolder.read(files)
+    found = None if files is None else CheckpointFolder.read(files).of(name)
     written = {folder / f"{name}.py": adapter_source(name, found), folder / f"test_{name}.py": source_of_test(name, found)}
     for prompt in [] if found is None else found.prompts:
         written[folder / "prompts" / f"{prompt.name}.txt"] = f"{prompt.origin}\n{prompt.text}"

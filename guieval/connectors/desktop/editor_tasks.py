@@ -119,8 +119,8 @@ EDITOR = (
         "在编辑器的首选项中关闭行号显示和当前行突出显示。",
         start={"Documents/{a}.txt": "{u}\n{v}\n"},
         goal={
-            "setting org/gnome/gedit/preferences/editor display-line-numbers": "false",
-            "setting org/gnome/gedit/preferences/editor highlight-current-line": "false",
+            "//setting org/gnome/gedit/preferences/editor display-line-numbers": "false",
+            "//setting org/gnome/gedit/preferences/editor highlight-current-line": "false",
         },
         steps=("click 1125 21", "click 1055 388", "click 453 268", "click 465 520", "key esc"),
         opened="Documents/{a}.txt",

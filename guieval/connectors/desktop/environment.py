@@ -10,13 +10,16 @@ from functools import cached_property
 import psutil
 
 from guieval.actions import ExecutableAction, Open, Stop
+from guieval.connectors.desktop.calculator_tasks import CALCULATOR
+from guieval.connectors.desktop.documents import require_readers
 from guieval.connectors.desktop.editor_tasks import EDITOR
 from guieval.connectors.desktop.files_tasks import FILES
 from guieval.connectors.desktop.home import APPLICATIONS, NAMES
+from guieval.connectors.desktop.office_tasks import OFFICE
 from guieval.connectors.desktop.pointer_and_keys import command_of
 from guieval.connectors.desktop.sandbox import MEGABYTE, TaskLimits, programs_digest, require_programs
 from guieval.connectors.desktop.session import DesktopSession
-from guieval.connectors.desktop.task import SIZE, Language, SeededTask, judged, seeded, state_of
+from guieval.connectors.desktop.task import CLIPBOARD, SIZE, Language, SeededTask, judged, seeded, state_of
 from guieval.connectors.desktop.terminal_tasks import TERMINAL
 from guieval.data.plugin_options import at_least
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
@@ -24,10 +27,10 @@ from guieval.steps import Score
 
 REVISION = 1
 """Grows when a task or its start changes."""
-TASKS = {task.id: task for task in (*EDITOR, *FILES, *TERMINAL)}
+TASKS = {task.id: task for task in (*EDITOR, *FILES, *TERMINAL, *CALCULATOR, *OFFICE)}
 MANY = 8
-USUAL_MEGABYTES = 300
-"""What a desktop with one application takes, and a little more."""
+USUAL_MEGABYTES = 500
+"""What a desktop with LibreOffice takes, and a little more."""
 SPARE_STEPS = 5
 
 
@@ -39,7 +42,7 @@ class Desktop(ABCEnvironment):
 
     name = "desktop"
     title = "Desktop"
-    source = "real applications on a virtual display (Xvfb, openbox, gedit, pcmanfm, xterm): make desktop"
+    source = "real applications on a virtual display (gedit, pcmanfm, xterm, mate-calc, LibreOffice): make desktop"
     licence = "Apache-2.0"
 
     def __init__(self, *, language: Language = "en", memory: int = 1000, seconds: int = 3600, processes: int = 256) -> None:
@@ -47,6 +50,7 @@ class Desktop(ABCEnvironment):
         at_least(32, processes=processes)
         at_least(USUAL_MEGABYTES, memory=memory)
         require_programs()
+        require_readers()
         self.language: Language = language
         self.limits = TaskLimits(memory, seconds, processes)
 
@@ -80,10 +84,10 @@ class Desktop(ABCEnvironment):
         )
 
     async def open(self) -> ABCDevice:
-        return _DesktopDevice(self)
+        return DesktopDevice(self)
 
 
-class _DesktopDevice(ABCDevice):
+class DesktopDevice(ABCDevice):
     """Each task has a new desktop; the last one ends when the next begins."""
 
     def __init__(self, environment: Desktop) -> None:
@@ -96,7 +100,7 @@ class _DesktopDevice(ABCDevice):
         await self.close()
         environment = self._environment
         self._task, self._steps = seeded(TASKS[task.id], seed, environment.language), 0
-        self._session = await DesktopSession.start(SIZE, environment.limits, self._task.start)
+        self._session = await DesktopSession.start(SIZE, environment.limits, self._task.files)
         await self._session.launch(self._task.command)
         return await self._observe()
 
@@ -117,11 +121,15 @@ class _DesktopDevice(ABCDevice):
 
     async def score(self) -> Score:
         task, session = self._now()
-        return judged(task, state_of(await session.home()))
+        return judged(task, state_of({**await session.home(), CLIPBOARD: await session.clipboard()}))
 
     async def expert(self) -> ExpertStep | None:
         task, _ = self._now()
         return ExpertStep(task.actions[self._steps]) if self._steps < len(task.actions) else None
+
+    async def memory(self) -> int:
+        """The resident memory of the task's processes in bytes."""
+        return await self._now()[1].memory()
 
     async def close(self) -> None:
         session, self._session = self._session, None

@@ -41,6 +41,27 @@ XTerm*faceSize: 12
 XTerm*cursorBlink: false
 XTerm*selectToClipboard: true
 """
+_OFFICE_SETTINGS = {
+    "Setup/Product": {"ooSetupLastVersion": "99.9", "LastTimeDonateShown": "4102444800"},
+    "Office.Common/Misc": {"FirstRun": "false", "ShowTipOfTheDay": "false", "UseLocking": "false"},
+    "Office.Common/Save/Document": {"WarnAlienFormat": "false"},
+    "Office.Common/Security/Scripting": {"MacroSecurityLevel": "3", "DisableMacrosExecution": "true"},
+    "Office.Recovery/AutoSave": {"Enabled": "false"},
+    "Office.Recovery/RecoveryInfo": {"Enabled": "false"},
+}
+"""No dialog comes unasked, no file is locked or recovered, and no macro of a document runs."""
+_OFFICE = "\n".join(
+    (
+        '<oor:items xmlns:oor="http://openoffice.org/2001/registry">',
+        *(
+            f'<item oor:path="/org.openoffice.{path}"><prop oor:name="{key}" oor:op="fuse"><value>{value}</value></prop></item>'
+            for path, settings in _OFFICE_SETTINGS.items()
+            for key, value in settings.items()
+        ),
+        "</oor:items>",
+    )
+)
+OFFICE_PROFILE = ".config/libreoffice/4/user/registrymodifications.xcu"
 KEYFILE = ".config/glib-2.0/settings/keyfile"
 """The file in which applications keep their settings."""
 TRASH = ".local/share/Trash/"
@@ -48,6 +69,8 @@ SETTINGS = {
     **dict.fromkeys(
         (".config/", ".config/openbox/", ".config/gtk-3.0/", ".config/glib-2.0/", ".config/glib-2.0/settings/"), ""
     ),
+    **dict.fromkeys((".config/libreoffice/", ".config/libreoffice/4/", ".config/libreoffice/4/user/"), ""),
+    OFFICE_PROFILE: _OFFICE,
     **dict.fromkeys((".config/libfm/", ".config/pcmanfm/", ".config/pcmanfm/default/", ".local/", ".local/share/"), ""),
     ".config/openbox/rc.xml": _OPENBOX,
     ".config/gtk-3.0/settings.ini": _GTK,
@@ -60,6 +83,9 @@ APPLICATIONS = {
     "Text Editor": "gedit --standalone",
     "Files": "pcmanfm",
     "Terminal": "xterm",
+    "Calculator": "mate-calc",
+    "LibreOffice Calc": "soffice --norestore --nologo --calc",
+    "LibreOffice Writer": "soffice --norestore --nologo --writer",
 }
 """The applications by the names of their menu entries, with their commands."""
 NAMES = {
@@ -67,5 +93,8 @@ NAMES = {
     **{"gedit": "Text Editor", "editor": "Text Editor", "文本编辑器": "Text Editor"},
     **{"pcmanfm": "Files", "file manager": "Files", "文件管理器": "Files", "文件": "Files"},
     **{"xterm": "Terminal", "终端": "Terminal"},
+    **{"mate-calc": "Calculator", "计算器": "Calculator"},
+    **dict.fromkeys(("calc", "localc", "spreadsheet", "电子表格"), "LibreOffice Calc"),
+    **dict.fromkeys(("writer", "lowriter", "word processor", "文字处理"), "LibreOffice Writer"),
 }
 """Other names of the applications, in lower case."""

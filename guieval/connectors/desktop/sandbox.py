@@ -29,15 +29,22 @@ PACKAGES = {
     "gedit": "gedit",
     "pcmanfm": "pcmanfm",
     "xterm": "xterm",
+    "mate-calc": "mate-calc",
+    "localc": "libreoffice-calc",
+    "lowriter": "libreoffice-writer",
+    "libvclplug_gtk3lo.so": "libreoffice-gtk3",
     "prlimit": "util-linux",
 }
-"""The programs, with their packages in Debian and Ubuntu; fonts come with ``make desktop``."""
+"""The programs, and LibreOffice's part for the settings of GTK, with their packages in Debian and Ubuntu; fonts come with
+``make desktop``."""
 HOME = "/home/user"
+ACCOUNT = f"user:x:1000:1000::{HOME}:/bin/bash"
+"""The line of /etc/passwd, without which LibreOffice does not start."""
 SCREEN = "/screen/Xvfb_screen0"
 """Xvfb's picture of the screen."""
 MEGABYTE = 1_000_000
 NOBODY = 65534
-_SETTINGS = ("fonts", "alternatives", "X11", "xdg", "gtk-3.0", "ld.so.cache", "ld.so.conf", "mime.types")
+_SETTINGS = ("fonts", "alternatives", "X11", "xdg", "gtk-3.0", "ld.so.cache", "ld.so.conf", "mime.types", "libreoffice")
 """What of /etc can be read inside."""
 _ROOTS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _FONTS = ("sans", "monospace", "sans:lang=zh-cn")
@@ -65,20 +72,28 @@ class TaskLimits(NamedTuple):
 
 def require_programs() -> None:
     """Raise :class:`UsageError` if a program is missing."""
-    missing = [package for program, package in PACKAGES.items() if shutil.which(program) is None]
+    missing = [package for program, package in PACKAGES.items() if _found(program) is None]
     if missing:
         raise UsageError(
             f"environment 'desktop' needs packages that are not installed: {', '.join(missing)}; `make desktop` installs them"
         )
 
 
+def _found(program: str) -> Path | None:
+    """A program, or a file in the folder of LibreOffice's programs."""
+    path = shutil.which(program)
+    if path is None and (office := shutil.which("soffice")) is not None:
+        path = shutil.which(program, os.F_OK, str(Path(office).resolve().parent))
+    return None if path is None else Path(path).resolve()
+
+
 @cache
 def programs_digest() -> str:
     """A digest of the programs and the fonts that decide what a screenshot shows."""
     digest = sha256()
-    for program in ("Xvfb", "openbox", "gedit", "pcmanfm", "xterm"):
-        path = shutil.which(program)
-        digest.update(b"" if path is None else read_bytes(Path(path).resolve()))
+    for program in ("Xvfb", "openbox", "gedit", "pcmanfm", "xterm", "mate-calc", "versionrc"):
+        path = _found(program)
+        digest.update(b"" if path is None else read_bytes(path))
     for font in _FONTS:
         with_style = ["fc-match", "--format=%{file}", font]
         digest.update(Path(subprocess.run(with_style, capture_output=True, text=True, check=False).stdout).name.encode())

@@ -17,11 +17,12 @@ import numpy as np
 from PIL import Image
 
 from guieval.connectors.desktop.home import SETTINGS
-from guieval.connectors.desktop.sandbox import HOME, MEGABYTE, SCREEN, TaskLimits, sandbox_command
+from guieval.connectors.desktop.sandbox import ACCOUNT, HOME, MEGABYTE, SCREEN, TaskLimits, sandbox_command
 from guieval.errors import EnvironmentFailure
 
 MOST_BYTES = 64 * MEGABYTE
 """The most bytes that a command may print, in base64."""
+_NOT_READ = "--exclude=./.cache --exclude=./.config/libreoffice"
 MOST_HOME_BYTES = 16 * MEGABYTE
 """How much of HOME is read."""
 QUIET_LOOKS = 4
@@ -61,7 +62,7 @@ class DesktopSession:
         self._watch = asyncio.create_task(self._watched())
 
     @classmethod
-    async def start(cls, size: tuple[int, int], limits: TaskLimits, files: Mapping[str, str]) -> DesktopSession:
+    async def start(cls, size: tuple[int, int], limits: TaskLimits, files: Mapping[str, str | bytes]) -> DesktopSession:
         """A new desktop of ``size`` in pixels, with ``files`` in HOME (a name that ends in ``/`` is a folder)."""
         process = await asyncio.create_subprocess_exec(
             *sandbox_command(limits),
@@ -73,7 +74,7 @@ class DesktopSession:
         )
         session = cls(process, size, limits)
         try:
-            await session.run(f"tar x -C {HOME}", _packed({**SETTINGS, **files}))
+            await session.run(f"echo {ACCOUNT} > /etc/passwd; tar x -C {HOME}", _packed({**SETTINGS, **files}))
             width, height = size
             assert process.stdin is not None
             process.stdin.write(_BEGIN.format(width=width, height=height).encode())
@@ -126,13 +127,17 @@ class DesktopSession:
                 break
         return await asyncio.to_thread(_png, await self.run(f"cat {SCREEN}"), self.size)
 
-    async def home(self) -> dict[str, str]:
-        """Files below HOME by their paths, those of applications left out; a folder ends in ``/`` and has no text.
+    async def home(self) -> dict[str, bytes]:
+        """Files below HOME by their paths, those of applications left out; a folder ends in ``/`` and is empty.
 
-        An executable file has a second entry, ``PATH (executable)``. Links and other special files are left out.
+        An executable file has a second entry, ``PATH//executable``. Links and other special files are left out.
         """
-        packed = await self.run(f"tar c -C {HOME} --exclude=./.cache . | head -c {MOST_HOME_BYTES}")
+        packed = await self.run(f"tar c -C {HOME} {_NOT_READ} . | head -c {MOST_HOME_BYTES}")
         return _unpacked(packed)
+
+    async def clipboard(self) -> bytes:
+        """The text on the clipboard; empty if there is none, or its owner does not give it within two seconds."""
+        return await self.run("timeout 2 xclip -o -selection clipboard | head -c 65536")
 
     async def close(self) -> None:
         """End the desktop and every process in it."""
@@ -173,12 +178,12 @@ class DesktopSession:
             self._process.kill()
 
 
-def _packed(files: Mapping[str, str]) -> bytes:
+def _packed(files: Mapping[str, str | bytes]) -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
         for path, text in files.items():
             entry = tarfile.TarInfo(path.rstrip("/"))
-            content = text.encode()
+            content = text if isinstance(text, bytes) else text.encode()
             if path.endswith("/"):
                 entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             entry.size = len(content)
@@ -186,18 +191,18 @@ def _packed(files: Mapping[str, str]) -> bytes:
     return stream.getvalue()
 
 
-def _unpacked(packed: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _unpacked(packed: bytes) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
     # an archive that was cut has what comes before the cut
     with suppress(tarfile.TarError, EOFError), tarfile.open(fileobj=io.BytesIO(packed), mode="r|") as archive:
         for entry in archive:
             path = entry.name.removeprefix("./")
             if entry.isdir() and path != ".":
-                found[f"{path}/"] = ""
+                found[f"{path}/"] = b""
             elif entry.isreg() and (file := archive.extractfile(entry)) is not None:
-                found[path] = file.read().decode(errors="replace")
+                found[path] = file.read()
                 if entry.mode & 0o100:
-                    found[f"{path} (executable)"] = ""
+                    found[f"{path}//executable"] = b""
     return found
 
 

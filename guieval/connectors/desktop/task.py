@@ -6,19 +6,22 @@ A task is data, so its judge is one function of two states: files by their paths
 from __future__ import annotations
 
 import configparser
+import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from guieval.actions import Action, Click, DeviceAction, DoubleClick, Hotkey, Open, Point, Press, Stop, Type, Unsupported
+from guieval.connectors.desktop.documents import made, parts
 from guieval.connectors.desktop.home import APPLICATIONS, KEYFILE
 from guieval.steps import Score
 
 Language: TypeAlias = Literal["en", "zh"]
 State: TypeAlias = Mapping[str, str]
-"""Texts of files by their paths in HOME; a folder is ``PATH/``, the right to execute ``PATH (executable)``, and a setting
-``setting SCHEMA KEY``."""
+"""Texts of files by their paths in HOME; a folder is ``PATH/``. What is no file has a name that no path can have: the right to
+execute ``PATH//executable``, parts of a document, a setting ``//setting SCHEMA KEY``, and :data:`CLIPBOARD`."""
+CLIPBOARD = "//clipboard"
 SIZE = (1280, 800)
 """(width, height) of the screen in pixels; the places of the experts' clicks are in it."""
 _NAMES = (
@@ -84,20 +87,32 @@ class SeededTask:
 
     instruction: str
     command: str
+    files: Mapping[str, bytes] = field(compare=False)  # documents have the time at which they were made
     start: State
     goal: Mapping[str, str | None]
     actions: tuple[Action, ...]
 
 
-def values_of(task: str, seed: int) -> dict[str, str]:
-    """The placeholders of a task: ``a`` to ``d`` names of files, ``f`` to ``h`` of folders, ``u`` to ``z`` words, ``m`` and
-    ``n`` numbers, ``p`` and ``q`` Chinese words. All of a kind differ.
+class Values(dict[str, str | int]):
+    """The placeholders of a task; ``{3*m+nm}`` is calculated from numbers, with ``nm`` one number of the digits of both."""
+
+    def __missing__(self, key: str) -> int:
+        if key.isdigit() or key == "nm":
+            return int(key) if key.isdigit() else int(f"{self['n']}{self['m']}")
+        if "+" not in key and "*" not in key:
+            raise KeyError(key)
+        return sum(math.prod(int(self[factor]) for factor in part.split("*")) for part in key.split("+"))
+
+
+def values_of(task: str, seed: int) -> Values:
+    """The values of a seed: ``a`` to ``d`` names of files, ``f`` to ``h`` of folders, ``u`` to ``z`` words, ``m`` and ``n``
+    numbers from 11 to 98, ``p`` and ``q`` Chinese words. All of a kind differ.
     """
     dice = random.Random(f"{task} {seed}")
-    found: dict[str, str] = {}
+    found = Values()
     for letters, kind in (("abcd", _NAMES), ("fgh", _FOLDERS), ("uvwxyz", _WORDS), ("pq", _CHINESE)):
         found.update(zip(letters, dice.sample(kind, len(letters)), strict=True))
-    found.update(zip("mn", map(str, dice.sample(range(11, 99), 2)), strict=True))
+    found.update(zip("mn", dice.sample(range(11, 99), 2), strict=True))
     return found
 
 
@@ -108,21 +123,23 @@ def seeded(task: DesktopTask, seed: int, language: Language) -> SeededTask:
     def filled(text: str) -> str:
         return text.format_map(values)
 
+    files = _with_folders({filled(path): made(filled(path), filled(text)) for path, text in task.start.items()})
     opened = f" '{filled(task.opened)}'" if task.opened else ""
     return SeededTask(
         instruction=filled(task.english if language == "en" else task.chinese),
         command=APPLICATIONS[task.application] + opened,
-        start=_with_folders({filled(path): filled(text) for path, text in task.start.items()}),
-        goal={filled(path): None if text is None else filled(text) for path, text in task.goal.items()},
+        files=files,
+        start=state_of(files),
+        goal={filled(path): None if text is None else filled(text).rstrip("\n") for path, text in task.goal.items()},
         actions=(*(_action(filled(step)) for step in task.steps), Stop()),
     )
 
 
-def _with_folders(files: Mapping[str, str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _with_folders(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
     for path, text in files.items():
         parts = path.rstrip("/").split("/")
-        found.update({"/".join(parts[:count]) + "/": "" for count in range(1, len(parts))})
+        found.update({"/".join(parts[:count]) + "/": b"" for count in range(1, len(parts))})
         found[path] = text
     return found
 
@@ -156,17 +173,20 @@ def _unsupported(action: DeviceAction) -> Unsupported:
     return Unsupported(name=values.pop("type").lower(), arguments=values, device=action)
 
 
-def state_of(home: State) -> dict[str, str]:
-    """What judges compare: files and folders without the hidden ones of HOME itself, and settings."""
+def state_of(home: Mapping[str, bytes]) -> dict[str, str]:
+    """What judges compare: the parts of files, and folders, without the hidden ones of HOME itself, and settings."""
     settings = configparser.RawConfigParser(strict=False, delimiters=("=",))
     settings.optionxform = str  # type: ignore[method-assign,assignment]
     try:
-        settings.read_string(home.get(KEYFILE, ""))
+        settings.read_string(home.get(KEYFILE, b"").decode(errors="replace"))
     except configparser.Error:
         settings.clear()
-    found = {path: text.rstrip("\n") for path, text in home.items() if not path.startswith(".")}
+    found: dict[str, str] = {}
+    for path, content in home.items():
+        if not path.startswith("."):
+            found.update(parts(path, content))
     for schema in settings.sections():
-        found.update({f"setting {schema} {key}": value for key, value in settings.items(schema)})
+        found.update({f"//setting {schema} {key}": value for key, value in settings.items(schema)})
     return found
 
 
@@ -175,13 +195,12 @@ def judged(task: SeededTask, end: State) -> Score:
 
     Progress is the share of the goals that the end reaches. Side effects are other files that were added, changed or deleted.
     """
-    start = {path: text.rstrip("\n") for path, text in task.start.items()}
-    goals = {path: text if text is None else text.rstrip("\n") for path, text in task.goal.items()}
+    goals = task.goal
     open_goals = [path for path in goals if end.get(path) != goals[path]]
     effects = [
-        f"{'deleted' if path not in end else 'changed' if path in start else 'added'} {path}"
-        for path in sorted({*start, *end})
-        if path not in goals and not path.startswith("setting ") and start.get(path) != end.get(path)
+        f"{'deleted' if path not in end else 'changed' if path in task.start else 'added'} {path}"
+        for path in sorted({*task.start, *end})
+        if path not in goals and not path.startswith("//") and task.start.get(path) != end.get(path)
     ]
     success = not open_goals and not effects
     progress = (len(goals) - len(open_goals)) / len(goals)

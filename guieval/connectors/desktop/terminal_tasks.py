@@ -49,7 +49,7 @@ TERMINAL = (
         "Make Documents/{a}.sh executable and run it in the folder Documents.",
         "把 Documents/{a}.sh 设为可执行，并在 Documents 文件夹中运行它。",
         start={"Documents/{a}.sh": "#!/bin/sh\necho {u} {n} > {b}.txt\n"},
-        goal={"Documents/{a}.sh (executable)": "", "Documents/{b}.txt": "{u} {n}\n"},
+        goal={"Documents/{a}.sh//executable": "", "Documents/{b}.txt": "{u} {n}\n"},
         steps=("type cd Documents", "key enter", "type chmod +x {a}.sh", "key enter", "type ./{a}.sh", "key enter"),
     ),
     DesktopTask(

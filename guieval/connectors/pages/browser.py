@@ -1,5 +1,8 @@
 """Pages in a real Chromium, driven through Playwright: mouse, keyboard and screenshots; no page source reaches the agent.
 
+The screen shows what a person sees: also lists of selects, dialogs, the tab that was opened last and, as an option, an address
+bar (:mod:`guieval.connectors.pages.window`).
+
 Time is stopped in a page except for :data:`STEP_MILLISECONDS` after each action, and after a wait for as long as it asks.
 So a slow model sees the same page as a fast one, and animations and timers are reproducible.
 """
@@ -9,19 +12,27 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import re
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from PIL import Image
 
 from guieval import actions
+from guieval.connectors.pages.keys import key_name
+from guieval.connectors.pages.window import NO_ADDRESS, NO_FILES, Dialog, Tab, Window, WindowCommand, permitted
+from guieval.data.files import read_text
+from guieval.data.screenshots import png
 from guieval.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as ChromiumProcess
-    from playwright.async_api import Page, Playwright
+    from playwright.async_api import BrowserContext, CDPSession, Page, Playwright, Request
+    from playwright.async_api import Dialog as PageDialog
+
+Result = TypeVar("Result")
 
 STEP_MILLISECONDS = 500
 LONGEST_WAIT_MILLISECONDS = 10_000
@@ -30,28 +41,6 @@ SCROLL_SHARE = 0.5
 DRAG_MILLISECONDS = 100
 DRAG_MOVES = 10
 """How many moves the pointer makes from the start of a drag to its end."""
-_KEYS = {
-    **dict.fromkeys(("ctrl", "control", "ctrlleft", "ctrlright"), "Control"),
-    **dict.fromkeys(("shift", "shiftleft", "shiftright"), "Shift"),
-    **dict.fromkeys(("alt", "option", "altleft", "altright"), "Alt"),
-    **dict.fromkeys(("meta", "cmd", "command", "win", "super"), "Meta"),
-    **dict.fromkeys(("enter", "return", "kpenter"), "Enter"),
-    **dict.fromkeys(("esc", "escape"), "Escape"),
-    **dict.fromkeys(("delete", "del"), "Delete"),
-    **dict.fromkeys(("pageup", "pgup"), "PageUp"),
-    **dict.fromkeys(("pagedown", "pgdn"), "PageDown"),
-    **{f"{arrow}{side}": f"Arrow{side.capitalize()}" for side in ("up", "down", "left", "right") for arrow in ("", "arrow")},
-    **{
-        "tab": "Tab",
-        "backspace": "Backspace",
-        "home": "Home",
-        "end": "End",
-        "insert": "Insert",
-        "space": "Space",
-        "spacebar": "Space",
-    },
-    **{"plus": "+", "minus": "-"},
-}
 CLOCK_START = 1_600_000_000
 """The time in every page at its start, in seconds since 1970."""
 _LOAD_MILLISECONDS = 4000
@@ -64,7 +53,11 @@ NO_NETWORK = (
 )
 """Options of Chromium under which a page reaches no host; loopback addresses are exempt from proxies."""
 MOST_PAGES = 8
-"""The most pages that may be open at once; a page may open popups without end, and none of them is shown."""
+"""The most pages that may be open at once; a page may open popups without end."""
+LOAD_SECONDS = 10.0
+"""The longest that an action waits for a page that it has opened."""
+SELECT_LISTS = read_text(Path(__file__).with_name("select_lists.js"))
+"""A script for every page, which shows the lists of selects in the page."""
 _CAPTURE_STYLE = "* { caret-animation: manual !important; } html { will-change: opacity !important; }"
 """Stops the caret's blinking, and lets Chromium divide the page into layers as if it had drawn nothing before: else pixels at
 round corners depend on how many frames of an animation it drew, thus on the load of the machine."""
@@ -102,21 +95,47 @@ def find_chromium(own: str) -> str:
 
 
 class Browser:
-    """A Chromium process with one page of ``size`` (width, height) in CSS pixels, drawn ``scale`` times as large."""
+    """A Chromium process with the pages of one task, of ``size`` (width, height) in CSS pixels, drawn ``scale`` times as large.
 
-    def __init__(self, playwright: Playwright, chromium: ChromiumProcess, size: tuple[int, int], scale: float) -> None:
+    A dialog of a page stops it until it is closed, so what is under way then stays so (:meth:`unless_dialog`).
+    """
+
+    def __init__(
+        self, playwright: Playwright, chromium: ChromiumProcess, size: tuple[int, int], scale: float, *, address_bar: bool
+    ) -> None:
         self._playwright = playwright
         self._chromium = chromium
-        self._page: Page | None = None
         self._size = size
         self._scale = scale
+        self._address_bar = address_bar
         self._caret: Literal["hide", "initial"] = "hide"
         self._calls: set[asyncio.Timeout] = set()
-        self._closing: set[asyncio.Task[None]] = set()
+        self._context: BrowserContext | None = None
+        self._targets: CDPSession | None = None
+        self._begin()
         chromium.on("disconnected", lambda _: self._end_calls())
 
+    def _begin(self) -> None:
+        """Forget the pages of the task before."""
+        self.window = Window(self._size, address_bar=self._address_bar)
+        self._pages: list[Page] = []
+        self._shown: Page | None = None
+        self._first: dict[Page, int] = {}
+        self._loading: set[Page] = set()
+        self._dialogs: list[PageDialog] = []
+        self._opened = asyncio.Event()
+        self._under_way: list[asyncio.Future[Any]] = []
+        self._last = b""
+        self._start = ""
+        self._stopped = False
+        """Whether the pages' time is stopped."""
+        self._changed = False
+        """Whether a page was opened, closed or begun to load since time passed."""
+
     @classmethod
-    async def launch(cls, size: tuple[int, int], scale: float, *, allow_network: bool = False) -> Browser:
+    async def launch(
+        cls, size: tuple[int, int], scale: float, *, allow_network: bool = False, address_bar: bool = False
+    ) -> Browser:
         """Start Chromium, whose pages reach only this machine without ``allow_network``.
 
         Raises :class:`UsageError` if there is none, :class:`EnvironmentFailure` if it does not start.
@@ -133,81 +152,311 @@ class Browser:
         except BaseException:
             await _ended(playwright.stop)
             raise
-        return cls(playwright, chromium, size, scale)
+        return cls(playwright, chromium, size, scale, address_bar=address_bar)
 
     async def new_page(self, address: str, start: int = CLOCK_START) -> Page:
         """Open an address in a page of its own, without cookies or storage of earlier ones; ``start`` is the time there."""
         async with self.call(f"opening {address}"):
-            if self._page is not None:
-                await self._page.context.close()
-            context = await self._chromium.new_context(
+            context = await self.new_context(
                 viewport={"width": self._size[0], "height": self._size[1]},
                 device_scale_factor=self._scale,
                 locale="en-US",
                 timezone_id="UTC",
             )
-            self._page = await context.new_page()
-            self._page.on("crash", lambda _: self._end_calls())
-            context.on("page", self._close_popup)
-            # it runs until it is paused, which may be more than a second later, and cannot be paused in its past
-            await self._page.clock.install(time=start - 60)
-            await self._page.clock.pause_at(start + 1)
-            await self._page.goto(address, wait_until="load")
-            await self._align_clock(start)
-            # a caret that blinks would make screenshots differ from one another
-            self._caret = "initial" if await self._page.evaluate("CSS.supports('caret-animation', 'manual')") else "hide"
-        return self._page
+            page = await context.new_page()
+            await self.unless_dialog(self._load(page, address, start))
+        return page
 
-    async def _align_clock(self, start: int) -> None:
+    async def new_context(self, **options: Any) -> BrowserContext:
+        """A context of pages for a task, in place of the one before; its first page is the task's."""
+        if self._context is not None:
+            await self._context.close()
+        await self._abandon()
+        self._begin()
+        self._context = context = await self._chromium.new_context(**options)
+        await context.add_init_script(SELECT_LISTS)
+        context.on("page", self._on_page)
+        context.on("dialog", self._on_dialog)
+        return context
+
+    async def _load(self, page: Page, address: str, start: int) -> None:
+        # it runs until it is paused, which may be more than a second later, and cannot be paused in its past
+        await page.clock.install(time=start - 60)
+        await page.clock.pause_at(start + 1)
+        self._stopped = True
+        await page.goto(address, wait_until="load")
+        # a caret that blinks would make screenshots differ from one another
+        self._changed = False
+        self._caret = "initial" if await page.evaluate("CSS.supports('caret-animation', 'manual')") else "hide"
+        await self._align_clock(page, start)
+
+    async def _align_clock(self, page: Page, start: int) -> None:
         """Let every page begin at the same time, and at the same distance from its next animation frame.
 
         Frames are counted from the page's creation, which the clock does not stop: how long a page takes to load would decide
         where its moving parts are.
         """
-        elapsed = int(await self.page.evaluate("performance.now()"))
-        await self.page.clock.run_for(_LOAD_MILLISECONDS - elapsed % _LOAD_MILLISECONDS)
-        await self.page.clock.set_system_time(start + _LOAD_MILLISECONDS // 1000)
+        elapsed = int(await page.evaluate("performance.now()"))
+        await page.clock.run_for(_LOAD_MILLISECONDS - elapsed % _LOAD_MILLISECONDS)
+        await page.clock.set_system_time(start + _LOAD_MILLISECONDS // 1000)
+
+    def _on_page(self, page: Page) -> None:
+        if len(self._pages) >= MOST_PAGES:
+            self._leave_under_way(_ended(page.close))
+            return
+        self._pages.append(page)
+        self._shown, self._changed = page, True
+        if len(self._pages) > 1:  # a window may ask for another size
+            self._leave_under_way(_fitted(page, self._size))
+        page.on("crash", lambda _: self._end_calls())
+        page.on("close", self._on_close)
+        page.on("request", self._on_request)
+        page.on("requestfailed", self._on_failed)
+        page.on("load", lambda _: self._loading.discard(page))
+        page.on("filechooser", lambda _: self._notice(NO_FILES))
+
+    def _on_close(self, page: Page) -> None:
+        if page in self._pages:
+            self._pages.remove(page)
+        self._loading.discard(page)
+        if self._shown is page and self._pages:
+            self._shown, self._changed = self._pages[-1], True
+
+    def _on_request(self, request: Request) -> None:
+        if (page := _navigating(request)) is not None:
+            self._loading.add(page)
+            self._changed = True
+
+    def _on_failed(self, request: Request) -> None:
+        if (page := _navigating(request)) is not None:
+            self._loading.discard(page)
+
+    def _on_dialog(self, dialog: PageDialog) -> None:
+        self._dialogs.append(dialog)
+        self._opened.set()
+        self._show_dialog()
+
+    def _show_dialog(self) -> None:
+        if self._dialogs:
+            first = self._dialogs[0]
+            self.window.dialog = Dialog(first.type, first.message, first.default_value)
+            self._shown = first.page or self._shown
+        else:
+            self._opened.clear()
+            self.window.dialog = None
+
+    def _notice(self, words: str) -> None:
+        if not self._dialogs:
+            self.window.dialog = Dialog("notice", words)
+
+    async def unless_dialog(self, work: Coroutine[Any, Any, Result]) -> Result | None:
+        """The result of ``work``; ``None`` if a dialog opens before its end. Then it goes on once the dialog is closed."""
+        future = self._leave_under_way(work)
+        await self._go_on()
+        return future.result() if future.done() else None
+
+    def _leave_under_way(self, work: Coroutine[Any, Any, Result]) -> asyncio.Future[Result]:
+        future = asyncio.ensure_future(work)
+        self._under_way.append(future)
+        return future
+
+    async def _go_on(self) -> None:
+        """Wait for the end of all that is under way, or until a dialog opens."""
+        while self._under_way and not self._dialogs:
+            opened = asyncio.ensure_future(self._opened.wait())
+            try:
+                await asyncio.wait({*self._under_way, opened}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                opened.cancel()
+            done = [each for each in self._under_way if each.done()]
+            self._under_way = [each for each in self._under_way if not each.done()]
+            for each in done:
+                each.result()
+
+    async def _abandon(self) -> None:
+        """End what a dialog keeps."""
+        for each in self._under_way:
+            each.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        self._under_way = []
 
     @property
-    def chromium(self) -> ChromiumProcess:
-        """The process, for pages that another program opens and drives."""
-        return self._chromium
+    def chromium(self) -> ForOthers:
+        """The process for a program that opens the task's page, and drives it while it is not :attr:`covered`."""
+        return ForOthers(self)
 
     @property
     def page(self) -> Page:
-        """The page of the last :meth:`new_page`."""
-        if self._page is None:
+        """The task's page: the first one of the context."""
+        if not self._pages:
             raise RuntimeError("no page is open")
-        return self._page
+        return self._pages[0]
+
+    @property
+    def covered(self) -> bool:
+        """Whether a dialog or another page than the task's is shown."""
+        return self.window.dialog is not None or self._shown is not self.page
 
     @property
     def pixels(self) -> tuple[int, int]:
         """(width, height) of a screenshot in pixels."""
-        return round(self._size[0] * self._scale), round(self._size[1] * self._scale)
+        width, height = self.window.size
+        return round(width * self._scale), round(height * self._scale)
+
+    async def evaluate(self, script: str, argument: Any = None) -> Any:
+        """What a script in the task's page comes to; ``None`` if a dialog keeps the page."""
+        return None if self._dialogs else await self.unless_dialog(self.page.evaluate(script, argument))
 
     async def act(self, action: actions.ExecutableAction) -> None:
         """Carry out an action with mouse and keyboard; one that a page does not have (HOME, an app) changes nothing."""
         async with self.call("an action"):
-            await self._perform(action)
-            wait = action.duration if isinstance(action, actions.Wait) else 0.0
-            await self.page.clock.run_for(min(LONGEST_WAIT_MILLISECONDS, max(STEP_MILLISECONDS, math.ceil(wait))))
+            await self._look()
+            meant = self.window.meant(action)
+            if isinstance(meant, WindowCommand) and meant.way in ("accept", "dismiss"):
+                await self._answer_dialog(meant)
+            elif self.window.dialog is None:
+                wait = action.duration if isinstance(action, actions.Wait) else 0.0
+                milliseconds = min(LONGEST_WAIT_MILLISECONDS, max(STEP_MILLISECONDS, math.ceil(wait)))
+                await self.unless_dialog(self._carry_out(meant, milliseconds))
 
-    async def screenshot(self) -> bytes:
-        """The page as PNG, with the text caret if Chromium can stop its blinking (version 140 can)."""
+    async def _answer_dialog(self, command: WindowCommand) -> None:
+        if self._dialogs:
+            dialog = self._dialogs.pop(0)
+            await (dialog.accept(command.text) if command.way == "accept" else dialog.dismiss())
+        kept = bool(self._under_way)
+        self._show_dialog()
+        await self._go_on()
+        if not kept and not self._dialogs:
+            await self.unless_dialog(self._pass(STEP_MILLISECONDS))
+
+    def saw(self, screenshot: bytes) -> None:
+        """Take what another program has captured as the page behind the next dialog."""
+        self._last = screenshot
+
+    async def dismiss(self) -> None:
+        """Close all dialogs without an answer, as the task's end does."""
+        async with self.call("closing a dialog"):
+            while self.window.dialog is not None:
+                await self._answer_dialog(WindowCommand("dismiss"))
+
+    async def _carry_out(self, meant: WindowCommand | actions.ExecutableAction | None, milliseconds: int) -> None:
+        if isinstance(meant, WindowCommand):
+            await self._obey(meant)
+        elif meant is not None:
+            await self._perform(meant)
+        await self._pass(milliseconds)
+
+    async def _pass(self, milliseconds: int) -> None:
+        """Let time pass in all pages, and in those that this opens once they are loaded."""
+        await self._run_clock(milliseconds)
+        if await self.settle():
+            await self._run_clock(STEP_MILLISECONDS)
+
+    async def _run_clock(self, milliseconds: int) -> None:
+        if self._stopped:
+            await self.page.clock.run_for(milliseconds)  # that of all pages
+        else:
+            await asyncio.sleep(milliseconds / 1000)
+
+    async def settle(self) -> bool:
+        """Wait until all pages that were opened are known and loaded; whether there were any."""
         from playwright.async_api import Error
 
+        end = asyncio.get_running_loop().time() + LOAD_SECONDS
+        while asyncio.get_running_loop().time() < end and not self._dialogs:
+            if not self._loading and len(self._pages) >= min(MOST_PAGES, await self._number_of_pages()):
+                break
+            await asyncio.sleep(0.02)
+        if not self._changed:
+            return False
+        self._changed = False
+        with suppress(Error):  # a page that goes on loading is shown as it is
+            await (self._shown or self.page).wait_for_load_state("load", timeout=LOAD_SECONDS * 1000)
+        return True
+
+    async def _number_of_pages(self) -> int:
+        """How many pages Chromium has; Playwright reports a new one some moments later."""
+        if self._targets is None:
+            self._targets = await self._chromium.new_browser_cdp_session()
+        found = await self._targets.send("Target.getTargets")
+        return sum(each["type"] == "page" for each in found["targetInfos"])
+
+    async def _obey(self, command: WindowCommand) -> None:
+        from playwright.async_api import Error
+
+        page = self._shown or self.page
+        with suppress(Error):  # a page that the user stays on, or an address that does not answer
+            match command.way:
+                case "back":
+                    if await self._place_in_history(page) > self._first.get(page, 0):
+                        await page.go_back(wait_until="commit")
+                    elif page is not self.page:
+                        await page.close()
+                case "forward":
+                    await page.go_forward(wait_until="commit")
+                case "reload":
+                    await page.reload(wait_until="commit")
+                case "go":
+                    address = permitted(command.text, self._start)
+                    if address is None:
+                        self._notice(NO_ADDRESS)
+                    else:
+                        await page.goto(address, wait_until="commit")
+                case "show":
+                    self._shown = self._pages[command.tab]
+                case "close" if command.tab:  # the task's own page stays
+                    await self._pages[command.tab].close()
+            if self._shown is not None and self._shown is not page:
+                await self._shown.bring_to_front()
+
+    async def _place_in_history(self, page: Page) -> int:
+        session = await page.context.new_cdp_session(page)
+        try:
+            return int((await session.send("Page.getNavigationHistory"))["currentIndex"])
+        finally:
+            await session.detach()
+
+    async def _look(self) -> None:
+        """Tell the window which tabs there are."""
+        if self._dialogs:
+            return
+        if not self._start:
+            self._start = self.page.url
+            self._first[self.page] = await self._place_in_history(self.page)
+        if self._address_bar:
+            titles = await self.unless_dialog(_titles(self._pages))
+            self.window.tabs = [Tab(title, page.url) for title, page in zip(titles or [], self._pages, strict=False)]
+        else:
+            self.window.tabs = [Tab("", page.url) for page in self._pages]
+        assert self._shown is not None
+        self.window.shown = self._pages.index(self._shown)
+
+    async def screenshot(self) -> bytes:
+        """The screen as PNG, with the text caret if Chromium can stop its blinking (version 140 can).
+
+        Behind a dialog is the page as it was shown last.
+        """
         async with self.call("a screenshot"):
-            for wait in _CAPTURE_WAITS:
-                try:
-                    return await self._capture()
-                except Error as error:
-                    if _REFUSED not in str(error):
-                        raise
-                await asyncio.sleep(wait)  # the page's time is stopped, so a later capture shows the same
-            return await self._capture()
+            await self._look()
+            if not self._dialogs:
+                self._last = await self.unless_dialog(self._captured()) or self._last
+        return self.window.draw(self._last or _blank(self._size, self._scale))
+
+    async def _captured(self) -> bytes:
+        from playwright.async_api import Error
+
+        for wait in _CAPTURE_WAITS:
+            try:
+                return await self._capture()
+            except Error as error:
+                if _REFUSED not in str(error):
+                    raise
+            await asyncio.sleep(wait)  # the page's time is stopped, so a later capture shows the same
+        return await self._capture()
 
     async def _capture(self) -> bytes:
-        return await self.page.screenshot(animations="disabled", caret=self._caret, style=_CAPTURE_STYLE)
+        page = self._shown or self.page
+        return await page.screenshot(animations="disabled", caret=self._caret, style=_CAPTURE_STYLE)
 
     @asynccontextmanager
     async def call(self, what: str) -> AsyncIterator[None]:
@@ -227,23 +476,19 @@ class Browser:
         finally:
             self._calls.discard(limit)
 
-    def _close_popup(self, page: Page) -> None:
-        if len(page.context.pages) > MOST_PAGES:
-            closing = asyncio.create_task(_ended(page.close))
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
-
     def _end_calls(self) -> None:
         for limit in self._calls:
             if not limit.expired():
                 limit.reschedule(0)
 
     async def close(self) -> None:
+        await self._abandon()
         await _ended(self._chromium.close)
         await _ended(self._playwright.stop)
 
     async def _perform(self, action: actions.ExecutableAction) -> None:
-        mouse, keyboard = self.page.mouse, self.page.keyboard
+        page = self._shown or self.page
+        mouse, keyboard = page.mouse, page.keyboard
         match action:
             case actions.Click():
                 await mouse.click(*self._place(action.point))
@@ -254,13 +499,13 @@ class Browser:
             case actions.Hover():
                 await mouse.move(*self._place(action.point))
             case actions.Drag():
-                await self._drag(action)
+                await self._drag(page, action)
             case actions.Hotkey():
-                await self._press_together(action.keys)
+                await self._press_together(page, action.keys)
             case actions.LongPress():
                 await mouse.move(*self._place(action.point))
                 await mouse.down()
-                await self.page.clock.run_for(min(LONGEST_WAIT_MILLISECONDS, math.ceil(action.duration)))
+                await self._run_clock(min(LONGEST_WAIT_MILLISECONDS, math.ceil(action.duration)))
                 await mouse.up()
             case actions.Scroll():
                 width, height = self._size
@@ -275,21 +520,20 @@ class Browser:
             case actions.Press(button="ENTER"):
                 await keyboard.press("Enter")
 
-    async def _drag(self, action: actions.Drag) -> None:
-        mouse = self.page.mouse
+    async def _drag(self, page: Page, action: actions.Drag) -> None:
         if action.start is not None:
-            await mouse.move(*self._place(action.start))
-        await mouse.down()
-        await self.page.clock.run_for(DRAG_MILLISECONDS)  # some pages begin a drag only after a pause
-        await mouse.move(*self._place(action.end), steps=DRAG_MOVES)
-        await self.page.clock.run_for(DRAG_MILLISECONDS)
-        await mouse.up()
+            await page.mouse.move(*self._place(action.start))
+        await page.mouse.down()
+        await self._run_clock(DRAG_MILLISECONDS)  # some pages begin a drag only after a pause
+        await page.mouse.move(*self._place(action.end), steps=DRAG_MOVES)
+        await self._run_clock(DRAG_MILLISECONDS)
+        await page.mouse.up()
 
-    async def _press_together(self, keys: Sequence[str]) -> None:
+    async def _press_together(self, page: Page, keys: Sequence[str]) -> None:
         """Press keys that Chromium knows, in order; none at all if one is unknown."""
         names = [key_name(key) for key in keys]
         if None not in names:
-            await self.page.keyboard.press("+".join(name for name in names if name is not None))
+            await page.keyboard.press("+".join(name for name in names if name is not None))
 
     def _place(self, point: actions.Point) -> tuple[float, float]:
         """A point of the unified space in CSS pixels, within the page."""
@@ -297,14 +541,45 @@ class Browser:
         return x, y
 
 
-def key_name(key: str) -> str | None:
-    """Chromium's name of a key as pyautogui or xdotool write it, e.g. ``ctrl``, ``Return`` or ``a``; ``None`` for another."""
-    if len(key) == 1:
-        return key if key.isprintable() else None
-    plain = key.strip().lower().replace("_", "").replace(" ", "")
-    if re.fullmatch(r"f([1-9]|1[0-2])", plain):
-        return plain.upper()
-    return _KEYS.get(plain)
+class ForOthers:
+    """Playwright's object of a browser, whose contexts are those of a :class:`Browser`."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+
+    async def new_context(self, **options: Any) -> BrowserContext:
+        return await self._browser.new_context(**options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._browser._chromium, name)
+
+
+def _navigating(request: Request) -> Page | None:
+    """The page that a request loads, if it is one for a whole page."""
+    from playwright.async_api import Error
+
+    try:
+        if request.is_navigation_request() and request.frame.parent_frame is None:
+            return request.frame.page
+    except Error:  # the request of a page that is not known yet
+        pass
+    return None
+
+
+async def _fitted(page: Page, size: tuple[int, int]) -> None:
+    from playwright.async_api import Error
+
+    with suppress(Error):  # it has closed itself
+        await page.set_viewport_size({"width": size[0], "height": size[1]})
+
+
+async def _titles(pages: Sequence[Page]) -> list[str]:
+    return [await page.title() for page in pages]
+
+
+def _blank(size: tuple[int, int], scale: float) -> bytes:
+    """A white page, behind a dialog that opens before a page was shown."""
+    return png(Image.new("RGB", (round(size[0] * scale), round(size[1] * scale)), "white"))
 
 
 @asynccontextmanager

@@ -17,8 +17,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import ExecutableAction, Stop
+from guieval.actions import Answer, ExecutableAction, Stop, Wait
+from guieval.connectors.pages.browser import SELECT_LISTS
 from guieval.connectors.pages.browsergym_actions import browsergym_call
+from guieval.connectors.pages.window import NO_ADDRESS, NO_FILES, Dialog, Tab, Window, WindowCommand, permitted
 from guieval.connectors.servers.foreign_screenshots import read_screenshot
 from guieval.data.files import read_text
 from guieval.data.plugin_options import at_least
@@ -37,7 +39,8 @@ class BrowserGym(ABCEnvironment):
     """The tasks of ``benchmark``, the name of its package ``browsergym.NAME``, in the interpreter ``python``.
 
     What the benchmark needs besides, such as ``MINIWOB_URL`` or addresses of WebArena's sites, is read from the environment
-    variables by BrowserGym itself. Its pages reach only this machine without ``allow_network``.
+    variables by BrowserGym itself. Its pages reach only this machine without ``allow_network``. With ``address_bar`` the screen
+    has one above the page, and a tab strip.
     """
 
     name = "browsergym"
@@ -47,7 +50,13 @@ class BrowserGym(ABCEnvironment):
     outward = frozenset({"python", "benchmark", "allow_network"})
 
     def __init__(
-        self, *, benchmark: str = "miniwob", python: str = "", max_steps: int = 30, allow_network: bool = False
+        self,
+        *,
+        benchmark: str = "miniwob",
+        python: str = "",
+        max_steps: int = 30,
+        address_bar: bool = False,
+        allow_network: bool = False,
     ) -> None:
         at_least(1, max_steps=max_steps)
         if not benchmark.isidentifier():
@@ -55,11 +64,12 @@ class BrowserGym(ABCEnvironment):
         found = shutil.which(python) if python else sys.executable
         if found is None:
             raise UsageError(f"option python is {python!r}, which is not a program; expected the Python that has BrowserGym")
-        self.benchmark, self.python, self.max_steps, self.allow_network = benchmark, found, max_steps, allow_network
+        self.benchmark, self.python, self.max_steps = benchmark, found, max_steps
+        self.address_bar, self.allow_network = address_bar, allow_network
 
     @property
     def version(self) -> str:
-        return f"browsergym-{self._listed['version']}-{self.benchmark}"
+        return f"browsergym-{self._listed['version']}-{self.benchmark}" + "-address-bar" * self.address_bar
 
     def tasks(self) -> Sequence[EnvironmentTask]:
         prefix = f"browsergym/{self.benchmark}."
@@ -68,13 +78,13 @@ class BrowserGym(ABCEnvironment):
     @property
     def _command(self) -> tuple[str, ...]:
         network = ("--allow-network",) if self.allow_network else ()
-        return self.python, "-c", read_text(WORKER), self.benchmark, *network
+        return self.python, "-c", read_text(WORKER), self.benchmark, SELECT_LISTS, *network
 
     async def open(self) -> ABCDevice:
         process = await asyncio.create_subprocess_exec(
             *self._command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MOST_BYTES
         )
-        return _Page(self.benchmark, process)
+        return _Page(self, process)
 
     @cached_property
     def _listed(self) -> dict[str, Any]:
@@ -97,29 +107,50 @@ class BrowserGym(ABCEnvironment):
 
 
 class _Page(ABCDevice):
-    def __init__(self, benchmark: str, process: Process) -> None:
-        self._benchmark = benchmark
+    def __init__(self, environment: BrowserGym, process: Process) -> None:
+        self._environment = environment
         self._process = process
-        self._size = (1, 1)
+        self._window = Window((1, 1))
         self._last: dict[str, Any] = {}
+        self._page = b""
+        self._start = ""
 
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
-        return self._seen(await self._ask(do="reset", task=f"browsergym/{self._benchmark}.{task.id}", seed=seed))
+        name = f"browsergym/{self._environment.benchmark}.{task.id}"
+        answer = await self._ask(do="reset", task=name, seed=seed)
+        _, size = read_screenshot(answer["screenshot"])
+        self._window = Window(size, address_bar=self._environment.address_bar)
+        self._start = answer["tabs"][0][1]
+        return self._seen(answer)
 
     async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
-        calls = []
-        for action in actions:
-            if (call := browsergym_call(action, self._size)) is not None:
-                calls.append(call)
+        for action in actions or (Wait(),):
+            if self._last["over"]:
+                break
+            while isinstance(action, Stop | Answer) and self._window.dialog is not None:
+                await self._command(WindowCommand("dismiss"))
+            meant = self._window.meant(action)
+            if isinstance(meant, WindowCommand):
+                await self._command(meant)
+            elif self._window.dialog is None:
+                call = meant and browsergym_call(meant, (self._window.width, self._window.height))
+                self._seen(await self._ask(do="step", actions=call or "noop()"))
             if isinstance(action, Stop):
                 break
-        if self._last["over"]:
-            return self._seen(self._last)
-        return self._seen(await self._ask(do="step", actions="\n".join(calls) or "noop()"))
+        return self._seen(self._last)
+
+    async def _command(self, command: WindowCommand) -> None:
+        if self._window.dialog is not None and self._window.dialog.kind == "notice":
+            self._window.dialog = None
+        elif command.way == "go" and (address := permitted(command.text, self._start)) is None:
+            self._window.dialog = Dialog("notice", NO_ADDRESS)
+        else:
+            text = address if command.way == "go" else command.text
+            self._seen(await self._ask(do="command", way=command.way, text=text, tab=command.tab))
 
     async def score(self) -> Score:
-        reward = min(1.0, max(0.0, float(self._last["reward"])))
-        return Score(success=reward == 1.0, progress=reward, reason=f"BrowserGym's reward is {self._last['reward']:g}")
+        reward = float(self._last["reward"])
+        return Score.of_reward(reward, success=reward >= 1, reason=f"BrowserGym's reward is {reward:g}")
 
     async def close(self) -> None:
         if self._process.returncode is None:
@@ -132,9 +163,13 @@ class _Page(ABCDevice):
                 await self._process.wait()
 
     def _seen(self, answer: dict[str, Any]) -> Observation:
-        self._last = answer
-        screenshot, self._size = read_screenshot(answer["screenshot"])
-        return Observation(answer["goal"], screenshot, self._size, over=answer["over"])
+        if "dialog" in answer:  # the page is as it was
+            self._window.dialog = Dialog(*answer["dialog"])
+        elif answer is not self._last:
+            self._last, self._window.dialog = answer, Dialog("notice", NO_FILES) if answer["files"] else None
+            self._page, _ = read_screenshot(answer["screenshot"])
+            self._window.tabs, self._window.shown = [Tab(*each) for each in answer["tabs"]], answer["tab"]
+        return Observation(self._last["goal"], self._window.draw(self._page), self._window.size, over=self._last["over"])
 
     async def _ask(self, **request: Any) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None

@@ -7,7 +7,8 @@ the screenshot. Several calls stand on lines of their own.
 from __future__ import annotations
 
 from guieval import actions as act
-from guieval.connectors.pages.browser import SCROLL_SHARE, key_name
+from guieval.connectors.pages.browser import SCROLL_SHARE
+from guieval.connectors.pages.keys import key_name
 
 
 def browsergym_call(action: act.ExecutableAction, size: tuple[int, int]) -> str | None:

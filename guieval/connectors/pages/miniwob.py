@@ -23,7 +23,7 @@ from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.steps import Score
 
-REVISION = 4
+REVISION = 5
 """Grows when the same page, seed and actions give other screenshots than before."""
 SIZE = (160, 210)
 """(width, height) of a task in CSS pixels."""
@@ -34,6 +34,7 @@ _START = """seed => {
     window.scrollTo(0, 0);
 }"""
 _STATE = """() => {
+    if (typeof core === 'undefined') return null;  // another page, to which a link leads
     const words = core.getUtterance();
     return {
         goal: typeof words === 'string' ? words : words.utterance,
@@ -41,14 +42,15 @@ _STATE = """() => {
         text: document.getElementById('wrap').innerText,
     };
 }"""
-_COVER = "() => { if (core.cover_div) core.cover_div.style.display = 'none'; }"
+_COVER = "() => { if (typeof core !== 'undefined' && core.cover_div) core.cover_div.style.display = 'none'; }"
 """Hides the word START that covers a page after its task, so that the last screenshot shows what was done."""
 
 
 class MiniWoB(ABCEnvironment):
     """A task may take ``max_steps`` steps; pages are drawn ``scale`` times as large as their 160 x 210 pixels.
 
-    With ``text`` the observation has the page's text too. Raises :class:`UsageError` if the package or a browser is missing.
+    With ``text`` the observation has the page's text too, with ``address_bar`` the screen has one, and a tab strip. Raises
+    :class:`UsageError` if the package or a browser is missing.
     """
 
     name = "miniwob"
@@ -57,23 +59,33 @@ class MiniWoB(ABCEnvironment):
     licence = "MIT"
     deterministic = True
 
-    def __init__(self, *, max_steps: int = 20, scale: int = 3, text: bool = False, allow_network: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        max_steps: int = 20,
+        scale: int = 3,
+        text: bool = False,
+        address_bar: bool = False,
+        allow_network: bool = False,
+    ) -> None:
         at_least(1, max_steps=max_steps)
         if not 1 <= scale <= 8:
             raise UsageError(f"option scale is {scale}; expected 1 to 8")
         require_playwright()
         self.pages = _pages()
-        self.max_steps, self.scale, self.text, self.allow_network = max_steps, scale, text, allow_network
+        self.max_steps, self.scale, self.text = max_steps, scale, text
+        self.address_bar, self.allow_network = address_bar, allow_network
 
     @property
     def version(self) -> str:
-        return f"miniwob-{version('miniwob')}-v{REVISION}-scale{self.scale}"
+        return f"miniwob-{version('miniwob')}-v{REVISION}-scale{self.scale}" + "-address-bar" * self.address_bar
 
     def tasks(self) -> Sequence[EnvironmentTask]:
         return tuple(EnvironmentTask(page.stem, self.max_steps) for page in self.pages.values())
 
     async def open(self) -> ABCDevice:
-        return _MiniWobPage(self, await Browser.launch(SIZE, self.scale, allow_network=self.allow_network))
+        options: dict[str, bool] = {"allow_network": self.allow_network, "address_bar": self.address_bar}
+        return _MiniWobPage(self, await Browser.launch(SIZE, self.scale, **options))
 
 
 @cache
@@ -93,9 +105,11 @@ class _MiniWobPage(ABCDevice):
     def __init__(self, environment: MiniWoB, browser: Browser) -> None:
         self._environment = environment
         self._browser = browser
+        self._last: dict[str, Any] = {}
 
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
         page = await self._browser.new_page(self._environment.pages[task.id].as_uri())
+        self._last = {"ready": False, "over": False}
         async with self._browser.call("starting a task"):
             await page.evaluate(_START, f"{seed}")
             await page.clock.run_for(STEP_MILLISECONDS)
@@ -113,27 +127,28 @@ class _MiniWobPage(ABCDevice):
                 break
             await self._browser.act(action)
         async with self._browser.call("an action"):
-            await self._browser.page.evaluate(_COVER)
+            await self._browser.evaluate(_COVER)
         return await self._observe(await self._state())
 
     async def score(self) -> Score:
         state = await self._state()
         reward = float(state["reward"]) if state["over"] else 0.0
         reason = state["reason"] or (f"the page's reward is {reward:g}" if state["over"] else "the page has not ended the task")
-        return Score(success=reward > 0, progress=1.0 if reward > 0 else 0.0, reason=str(reason))
+        return Score.of_reward(reward, success=reward > 0, reason=str(reason))
 
     async def expert(self) -> ExpertStep | None:
         async with self._browser.call("the expert's rules"):
             found = await self._browser.page.evaluate(expert_rules())
-        return None if found is None else expert_step(found, SIZE)
+        return None if found is None else expert_step(found, self._browser.window)
 
     async def close(self) -> None:
         await self._browser.close()
 
     async def _state(self) -> dict[str, Any]:
+        """The state of the task's page; the last one while a dialog keeps the page, or it shows another document."""
         async with self._browser.call("reading the page's state"):
-            state: dict[str, Any] = await self._browser.page.evaluate(_STATE)
-        return state
+            self._last = await self._browser.evaluate(_STATE) or self._last
+        return self._last
 
     async def _observe(self, state: dict[str, Any]) -> Observation:
         return Observation(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Boxes, Click, DeviceAction, Drag, Hotkey, Hover, Point, Scroll, Type, Unsupported, Wait
+from guieval.connectors.pages.window import Window
 from guieval.data.files import read_text
 from guieval.online.contract import ExpertStep
 
@@ -22,15 +23,16 @@ def expert_rules() -> str:
     return read_text(Path(__file__).with_suffix(".js"))
 
 
-def expert_step(found: Mapping[str, Any], size: tuple[int, int]) -> ExpertStep:
-    """The script's actions, with places in CSS pixels of a page of ``size``, in the unified space."""
-    left, top, right, bottom = (1000 * edge / size[index % 2] for index, edge in enumerate(found.get("box") or (0,) * 4))
-    return ExpertStep(_action(found, size), Boxes([[left, top, right, bottom]] if found.get("box") else ()))
+def expert_step(found: Mapping[str, Any], window: Window) -> ExpertStep:
+    """The script's actions, with places in CSS pixels of the page in ``window``, in the unified space."""
+    box = found.get("box")
+    corners = [edge for corner in (box[:2], box[2:]) for edge in window.point(*corner)] if box else None
+    return ExpertStep(_action(found, window), Boxes([corners] if corners else ()))
 
 
-def _action(found: Mapping[str, Any], size: tuple[int, int]) -> Action:
+def _action(found: Mapping[str, Any], window: Window) -> Action:
     def at(place: Sequence[float]) -> Point:
-        x, y = (min(1000.0, max(0.0, 1000 * part / length)) for part, length in zip(place, size, strict=True))
+        x, y = (min(1000.0, max(0.0, part)) for part in window.point(*place))
         return Point(x, y)
 
     match found["do"]:
@@ -42,7 +44,7 @@ def _action(found: Mapping[str, Any], size: tuple[int, int]) -> Action:
             return Wait(duration=found["milliseconds"])
         case "scroll":
             by = found["by"]
-            return Scroll(point=at(found["at"]), direction="up" if by > 0 else "down", distance=1000 * abs(by) / size[1])
+            return Scroll(point=at(found["at"]), direction="up" if by > 0 else "down", distance=1000 * abs(by) / window.height)
         case "hover":
             return _unsupported(Hover(point=at(found["at"])))
         case "drag":

@@ -195,20 +195,45 @@ class _Phone(ABCDevice):
     async def step(self, actions: Sequence[act.ExecutableAction]) -> Observation:
         if self._seen is None:
             raise RuntimeError("reset has not been called")
-        env = bench("env")
         for action in actions:
-            found = mobilegym_action(action)
-            if found is None or self._status:
+            if self._status:
+                break
+            if isinstance(action, act.Stop):
+                await self._browser.dismiss()
+            elif await self._left():
+                await self._browser.act(action)
+                await self._look()
                 continue
-            name, data = found
-            async with failures(self._browser, f"the action {name}"):
-                result = await self._phone.step(env.Action(env.ActionType(name), data))
-                self._observed(result.observation)
-            self._status = name if result.done else ""
+            if (found := mobilegym_action(action)) is not None:
+                await self._carry_out(*found)
         return self._seen
+
+    async def _carry_out(self, name: str, data: dict[str, Any]) -> None:
+        env = bench("env")
+        async with failures(self._browser, f"the action {name}"):
+            result = await self._browser.unless_dialog(self._phone.step(env.Action(env.ActionType(name), data)))
+            await self._browser.settle()
+        if result is None or await self._left():
+            await self._look()
+        else:
+            self._observed(result.observation)
+        self._status = name if result is not None and result.done else ""
+
+    async def _left(self) -> bool:
+        """Whether a dialog or another page is shown in the phone's place."""
+        async with failures(self._browser, "a look at the page"):
+            return self._browser.covered or bool(await self._browser.evaluate("window.__SIM__ === undefined"))
+
+    async def _look(self) -> None:
+        if await self._left():
+            self._seen = Observation(self._task.description, await self._browser.screenshot(), self._browser.pixels)
+            return
+        async with failures(self._browser, "a screenshot"):
+            self._observed(await self._phone.get_observation())
 
     async def score(self) -> Score:
         runner = bench("runner.base")
+        await self._browser.dismiss()
         async with failures(self._browser, "the judgement"):
             seen = await self._phone.get_observation()
             state = await self._phone.get_state(required_apps=list(self._task.apps) or None)
@@ -239,6 +264,7 @@ class _Phone(ABCDevice):
 
     def _observed(self, seen: Any) -> Observation:
         screenshot, size = checked_screenshot(seen.get_screenshot_bytes())
+        self._browser.saw(screenshot)
         self._seen = Observation(self._task.description, screenshot, size)
         return self._seen
 

@@ -46,7 +46,8 @@ class _Task(NamedTuple):
 class WebArenaInfinity(ABCEnvironment):
     """The tasks of ``checkout``, a clone of the repository, in its ``apps`` (names separated by commas; default: all).
 
-    ``kind`` chooses the realistic tasks or those of one function each. ``width`` and ``height`` are the page's in CSS pixels.
+    ``kind`` chooses the realistic tasks or those of one function each. ``width`` and ``height`` are the page's in CSS pixels;
+    with ``address_bar`` the screen has one above the page, and a tab strip.
     The app's server and the verifiers are code of the checkout and run as this user.
     """
 
@@ -65,6 +66,7 @@ class WebArenaInfinity(ABCEnvironment):
         max_steps: int = 50,
         width: int = 1440,
         height: int = 900,
+        address_bar: bool = False,
         allow_network: bool = False,
     ) -> None:
         for name, value in (("max_steps", max_steps), ("width", width), ("height", height)):
@@ -87,7 +89,7 @@ class WebArenaInfinity(ABCEnvironment):
                 raise UsageError(f"option apps names {app!r}{nearest(app, known)}; the checkout has {', '.join(known)}")
         self.folder = folder / "apps"
         self.kind, self.max_steps = kind, max_steps
-        self.size, self.allow_network = (width, height), allow_network
+        self.size, self.address_bar, self.allow_network = (width, height), address_bar, allow_network
 
     @property
     def version(self) -> str:
@@ -97,7 +99,7 @@ class WebArenaInfinity(ABCEnvironment):
                 path for path in (self.folder / app).rglob("*") if path.suffix in (".py", ".js", ".html", ".json")
             ):
                 digest.update(file.relative_to(self.folder).as_posix().encode() + b"\0" + read_bytes(file) + b"\0")
-        return f"webarena-infinity-{self.kind}-{digest.hexdigest()[:12]}"
+        return f"webarena-infinity-{self.kind}-{digest.hexdigest()[:12]}" + "-address-bar" * self.address_bar
 
     def tasks(self) -> Sequence[EnvironmentTask]:
         return tuple(
@@ -129,7 +131,7 @@ class WebArenaInfinity(ABCEnvironment):
         return tasks
 
     async def open(self) -> ABCDevice:
-        return _App(self, await Browser.launch(self.size, 1, allow_network=self.allow_network))
+        return _App(self, await Browser.launch(self.size, 1, allow_network=self.allow_network, address_bar=self.address_bar))
 
 
 class _App(ABCDevice):

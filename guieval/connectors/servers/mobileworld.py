@@ -123,7 +123,7 @@ class _MobileWorldEmulator(ServerDevice):
         status, content = await self.service.ask("GET", "/task/eval", body=self._request())
         value = self.score_in("/task/eval", content, right=status < 400)
         reason = content.get("reason") or f"MobileWorld's score is {value:g}"
-        return Score(success=value > 0.99, progress=1.0 if value > 0.99 else float(value), reason=str(reason))
+        return Score.of_reward(float(value), success=value > 0.99, reason=str(reason))
 
     def _said(self, content: Any) -> str:
         """The user's answer in the server's to a question."""

@@ -212,8 +212,8 @@ class _Remote(ABCDevice):
             except ValidationError:
                 pass  # a score of another form
         success = self._reward > self._environment.above
-        progress = 1.0 if success else min(1.0, max(0.0, self._reward))
-        return Score(success=success, progress=progress, reason=f"the rewards of the steps add up to {self._reward:g}")
+        reason = f"the rewards of the steps add up to {self._reward:g}"
+        return Score.of_reward(self._reward, success=success, reason=reason)
 
     async def close(self) -> None:
         with suppress(ConnectionError):

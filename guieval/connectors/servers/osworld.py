@@ -2,13 +2,15 @@
 
 Source: xlang-ai/OSWorld (Apache-2.0): ``desktop_env/desktop_env.py`` of the Python package desktop-env 1.0.2 (the class), and
 ``lib_run_single.py`` (the waits before the first screenshot and before the judgement) and ``evaluation_examples`` (the tasks),
-read in the copy MMadmax/OSWorld-1.0 at 5ee3b5a; Xie et al., "OSWorld", NeurIPS 2024, arXiv 2404.07972.
+read in the copy MMadmax/OSWorld-1.0 at 5ee3b5a; Xie et al., "OSWorld", NeurIPS 2024, arXiv 2404.07972. Its two editions
+are environments of their own: :class:`OSWorld` and :class:`OSWorldVerified` (July 2025, https://xlang.ai/blog/osworld-verified).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -17,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 from guieval.actions import ExecutableAction, Stop, Wait
 from guieval.connectors.servers.foreign_screenshots import checked_screenshot
@@ -28,26 +30,47 @@ from guieval.data.names import parts_inside
 from guieval.data.plugin_options import at_least, seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
+from guieval.secrets import Redaction
 from guieval.steps import Score
 
+Budget: TypeAlias = Literal["15-steps", "50-steps", "100-steps"]
+"""The most steps of a task in published results, e.g. those of OpenCUA (README.md in github.com/xlang-ai/OpenCUA)."""
+VERIFIED_FIELD = "proxy"
+"""Every task of OSWorld-Verified has it, and no task had it before."""
 _Result = TypeVar("_Result")
+
+
+def _step_budget(name: str, budget: Budget | None, max_steps: int | None) -> int:
+    """The one that is given; :class:`UsageError` for none and for both."""
+    if budget is not None and max_steps is None:
+        return int(budget.partition("-")[0])
+    if budget is None and max_steps is not None:
+        return max_steps
+    both = "" if budget is None else f"budget is {budget} and max_steps {max_steps}: "
+    raise UsageError(
+        f"{both}environment {name!r} has no step budget of its own; published results state theirs: "
+        "--set bench_options.budget=15-steps (or 50-steps, 100-steps), or another number as max_steps"
+    )
 
 
 class OSWorld(ABCEnvironment):
     """The tasks of the folder ``examples`` (OSWorld's ``evaluation_examples``) that its file ``selection`` lists by domain.
 
-    ``provider``, ``path_to_vm``, ``region``, ``os_type``, ``headless``, ``width``, ``height`` and ``cache`` are passed on to
-    ``DesktopEnv``; ``max_steps``, which OSWorld does not state, is for every task; ``machines`` virtual machines run at
-    most. ``settle`` and ``settle_score`` are the seconds to wait after a reset and before the judgement, ``pause`` after an
-    action. The seed changes nothing.
+    ``provider``, ``path_to_vm``, ``region``, ``os_type``, ``headless``, ``width``, ``height``, ``cache``, ``enable_proxy`` and
+    ``snapshot_name`` are passed on to ``DesktopEnv``, and so is the machine's password that the environment variable
+    ``client_password_env`` holds. Each task may take the steps of ``budget``, or ``max_steps``; OSWorld states none itself.
+    ``machines`` virtual machines run at most. ``settle`` and ``settle_score`` are the seconds to wait after a reset and before
+    the judgement, ``pause`` after an action. The seed changes nothing.
     """
 
     name = "osworld"
     title = "OSWorld"
     source = "its own package: https://github.com/xlang-ai/OSWorld"
     licence = "Apache-2.0"
-    outward = frozenset({"provider", "path_to_vm", "region", "examples"})
+    outward = frozenset({"provider", "path_to_vm", "region", "examples", "client_password_env", "snapshot_name"})
     tried = False
+    verified: ClassVar[bool] = False
+    """Whether the tasks are those of OSWorld-Verified."""
     waits = MappingProxyType({"after_reset": "settle", "after_action": "pause"})
 
     def __init__(
@@ -55,6 +78,7 @@ class OSWorld(ABCEnvironment):
         *,
         examples: str = "",
         selection: str = "test_all.json",
+        budget: Budget | None = None,
         max_steps: int | None = None,
         provider: str = "docker",
         path_to_vm: str = "",
@@ -64,6 +88,9 @@ class OSWorld(ABCEnvironment):
         width: int = 1920,
         height: int = 1080,
         cache: str = "cache",
+        client_password_env: str = "",
+        enable_proxy: bool = False,
+        snapshot_name: str = "init_state",
         machines: int = 1,
         settle: float = 60.0,
         settle_score: float = 20.0,
@@ -72,18 +99,22 @@ class OSWorld(ABCEnvironment):
         at_least(1, max_steps=1 if max_steps is None else max_steps, machines=machines, width=width, height=height)
         seconds(3600, settle=settle, settle_score=settle_score, pause=pause)
         if not examples:
-            raise UsageError("environment 'osworld' needs its tasks: --set bench_options.examples=OSWORLD/evaluation_examples")
+            raise UsageError(
+                f"environment {self.name!r} needs its tasks: --set bench_options.examples=OSWORLD/evaluation_examples"
+            )
         if find_spec("desktop_env") is None:
             raise UsageError(
-                "environment 'osworld' needs the package desktop_env: pip install desktop-env, or PYTHONPATH=OSWORLD"
+                f"environment {self.name!r} needs the package desktop_env: pip install desktop-env, or PYTHONPATH=OSWORLD"
             )
-        if max_steps is None:
+        if client_password_env and not os.environ.get(client_password_env):
             raise UsageError(
-                "environment 'osworld' has no step budget of its own; published results state theirs, mostly 15, 50 or 100: "
-                "--set bench_options.max_steps=15"
+                "client_password_env has to name an environment variable that holds the machine's password; the one given is "
+                "not set, and not repeated here, since it may be the password itself"
             )
         self.examples, self.selection = Path(examples).expanduser(), selection
-        self.max_steps, self.machines = max_steps, machines
+        self.max_steps = _step_budget(self.name, budget, max_steps)
+        self.machines = machines
+        self.redaction = Redaction.of_variables(client_password_env)
         self.settle, self.settle_score, self.pause = settle, settle_score, pause
         self.settings = {
             "provider_name": provider,
@@ -95,6 +126,9 @@ class OSWorld(ABCEnvironment):
             "headless": headless,
             "require_a11y_tree": False,
             "os_type": os_type,
+            "enable_proxy": enable_proxy,
+            "snapshot_name": snapshot_name,
+            "client_password": os.environ.get(client_password_env, ""),
         }
 
     @classmethod
@@ -113,7 +147,7 @@ class OSWorld(ABCEnvironment):
         except PackageNotFoundError:
             package = "checkout"
         digest = sha256(b"\0".join(config.text for config in self.configs.values())).hexdigest()[:12]
-        return f"osworld-{package}-{Path(self.selection).stem}-{digest}"
+        return f"{self.name}-{package}-{Path(self.selection).stem}-{digest}"
 
     @property
     def most_devices(self) -> int:
@@ -148,6 +182,12 @@ class OSWorld(ABCEnvironment):
                 missing = next((field for field in ("instruction", "evaluator") if not config.content.get(field)), None)
                 if missing or not isinstance(config.content["instruction"], str):
                     raise UsageError(f"{str(config.path)!r} has no {missing or 'text as instruction'}")
+                if (VERIFIED_FIELD in config.content) != self.verified:
+                    raise UsageError(
+                        f"{str(config.path)!r} has {'no' if self.verified else 'a'} field {VERIFIED_FIELD!r}, so it is a task "
+                        f"{'from before' if self.verified else 'of'} OSWorld-Verified: "
+                        f"--bench {OSWorld.name if self.verified else OSWorldVerified.name}"
+                    )
                 found[domain, str(name)] = config
         return found
 
@@ -155,7 +195,15 @@ class OSWorld(ABCEnvironment):
         from desktop_env.desktop_env import DesktopEnv
 
         start = partial(DesktopEnv, **self.settings)
-        return _Desktop(self, await _apart(start, unwanted=lambda desktop: desktop.close()))
+        return _Desktop(self, await _apart(start, self.redaction, unwanted=lambda desktop: desktop.close()))
+
+
+class OSWorldVerified(OSWorld):
+    """OSWorld's tasks as revised in July 2025, which later results are about; 361 of the 369 need no Google Drive."""
+
+    name = "osworld-verified"
+    title = "OSWorld-Verified"
+    verified = True
 
 
 class _Config(NamedTuple):
@@ -187,14 +235,17 @@ class _Desktop(ABCDevice):
         self._score: Score | None = None
         self._open = True
 
+    async def _call(self, call: Callable[[], _Result]) -> _Result:
+        return await _apart(call, self._environment.redaction)
+
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
         config = self._environment.configs.get((task.subset, task.id))
         if config is None:
             raise EnvironmentFailure(f"OSWorld has no task {task.id!r} in {task.subset!r}")
         self._goal, self._score = task.goal or config.content["instruction"], None
-        await _apart(partial(self._desktop.reset, task_config=config.content))
+        await self._call(partial(self._desktop.reset, task_config=config.content))
         await asyncio.sleep(self._environment.settle)
-        return self._observed(await _apart(self._desktop._get_obs), over=False)  # as lib_run_single.py does
+        return self._observed(await self._call(self._desktop._get_obs), over=False)  # as lib_run_single.py does
 
     async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         if self._seen is None:
@@ -206,14 +257,14 @@ class _Desktop(ABCDevice):
             if command is None:
                 continue
             self._score = None
-            shown, _, done, _ = await _apart(partial(self._desktop.step, command, self._environment.pause))
+            shown, _, done, _ = await self._call(partial(self._desktop.step, command, self._environment.pause))
             self._seen = self._observed(shown, over=bool(done))
         return self._seen
 
     async def score(self) -> Score:
         if self._score is None:  # its judgement may press keys, e.g. to save a file, so it is asked for once
             await asyncio.sleep(self._environment.settle_score)
-            value = await _apart(self._desktop.evaluate)
+            value = await self._call(self._desktop.evaluate)
             if not isinstance(value, int | float) or not 0 <= value <= 1:
                 raise EnvironmentFailure(f"OSWorld's score is {value!r:.60}; expected a number in [0, 1]")
             self._score = Score(success=value == 1, progress=float(value), reason=f"OSWorld's score is {value:g}")
@@ -222,7 +273,7 @@ class _Desktop(ABCDevice):
     async def close(self) -> None:
         if self._open:
             self._open = False
-            await _apart(self._desktop.close)
+            await self._call(self._desktop.close)
 
     def _observed(self, shown: Any, *, over: bool) -> Observation:
         data = shown.get("screenshot") if isinstance(shown, dict) else None
@@ -245,11 +296,13 @@ def _command(action: ExecutableAction, size: tuple[int, int]) -> str | None:
     return pyautogui_code(action, size)
 
 
-async def _apart(call: Callable[[], _Result], unwanted: Callable[[_Result], object] | None = None) -> _Result:
+async def _apart(
+    call: Callable[[], _Result], redaction: Redaction, unwanted: Callable[[_Result], object] | None = None
+) -> _Result:
     """The result of a call in a thread of its own, which a machine that hangs does not keep the program from ending.
 
     A result that comes after a cancellation is given to ``unwanted``. Raises :class:`EnvironmentFailure` for whatever the call
-    raises.
+    raises, without the machine's password.
     """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[_Result] = loop.create_future()
@@ -270,7 +323,8 @@ async def _apart(call: Callable[[], _Result], unwanted: Callable[[_Result], obje
             if abandoned.is_set() and unwanted is not None:
                 unwanted(value)
         except BaseException as error:  # the package may raise anything, and end the program
-            failure = EnvironmentFailure(f"OSWorld failed: {type(error).__name__}: {one_line(str(error))}")
+            said = redaction.message(one_line(str(error)))
+            failure = EnvironmentFailure(f"OSWorld failed: {type(error).__name__}: {said}")
         if not abandoned.is_set():
             loop.call_soon_threadsafe(settle, value, failure)
 

@@ -34,7 +34,7 @@ from guieval.reports.leaderboards.board import Board, BoardColumn, BoardRow, Cel
 from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.reports.leaderboards.references import with_references
 from guieval.reports.unlike import unlike_labels
-from guieval.running.costs import Price, mean_spending, price_of_run, spending
+from guieval.running.costs import AnyPrice, Price, mean_spending, price_of_run, spending
 
 _LOW = f"coverage is below {100 * COVERAGE_NEEDED:.0f} %"
 
@@ -46,7 +46,7 @@ class _Run:
     columns: RunColumns
     notes: tuple[str, ...]
     steps: str
-    price: Price | None
+    price: AnyPrice | None
 
     @property
     def title(self) -> str:

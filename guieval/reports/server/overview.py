@@ -211,6 +211,8 @@ def _cost_table(directory: Path) -> Table | None:
         if isinstance(bill.get("amount"), int | float) and isinstance(bill.get("price"), dict):
             price = bill["price"]
             rows.append(("cost", f"{bill['amount']:,.4f} {price.get('currency')}, prices of {price.get('as_of')}"))
+            for name, own in bill.get("models", {}).items():
+                rows.append((f"cost of {name}", f"{own['amount']:,.4f} {price.get('currency')}"))
     except (ValueError, KeyError, TypeError):
         return None
     return Table("Cost", columns("", "value"), tuple(rows), name="cost")

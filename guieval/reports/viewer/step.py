@@ -13,7 +13,8 @@ from typing import Any
 from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, scroll_path
 from guieval.evaluation import ActionEvaluator, ClickRule, StepRules
 from guieval.evaluation.rules import polygon_of
-from guieval.models.composition import in_words
+from guieval.frames import Size
+from guieval.models.composition import StageResponse, stages_in
 from guieval.reports.viewer.reading import SeenStep, code_of
 from guieval.steps import Sample, StepOutcome, StepTaskModel
 
@@ -66,7 +67,8 @@ def seen_values(seen: SeenStep) -> dict[str, Any]:
         if seen.record.patch is not None:
             values["patch"] = {"method": seen.record.patch.method, "thought": seen.record.patch.thought}
         pairs = zip(seen.record.billed, seen.outcomes, strict=False)
-        values["samples"] = [_sample_values(sample, outcomes) for sample, outcomes in pairs]
+        size = seen.record.task.screenshot_size
+        values["samples"] = [_sample_values(sample, outcomes, size) for sample, outcomes in pairs]
         if more := len(seen.record.samples) - len(seen.outcomes):
             values["more"] = more
     return values
@@ -93,10 +95,11 @@ def clipped(text: str | None, limit: int = TEXT_LIMIT) -> str | None:
     return f"{text[:limit]}\n[... {len(text) - limit:,} more characters, in the journal]"
 
 
-def _sample_values(sample: Sample, outcomes: Iterable[StepOutcome]) -> dict[str, Any]:
-    usage = sample.paid
+def _sample_values(sample: Sample, outcomes: Iterable[StepOutcome], size: Size) -> dict[str, Any]:
+    usage, stages = sample.paid, stages_in(sample.raw_response or "")
     return {
-        "raw": None if sample.raw_response is None else clipped(in_words(sample.raw_response)),
+        "raw": None if sample.raw_response is None or stages else clipped(sample.raw_response),
+        **({"stages": [_stage_values(stage, size) for stage in stages]} if stages else {}),
         **({"stage": clipped(sample.stage)} if sample.stage else {}),
         "reasoning": clipped(sample.reasoning),
         "thought": clipped(sample.thought),
@@ -112,6 +115,15 @@ def _sample_values(sample: Sample, outcomes: Iterable[StepOutcome]) -> dict[str,
             for outcome in outcomes
         ],
     }
+
+
+def _stage_values(stage: StageResponse, size: Size) -> dict[str, Any]:
+    """A composition's response: what was queried in short, its text, and the part of the screen that was shown, if a part."""
+    name, *more = stage.about
+    values: dict[str, Any] = {"name": clipped(name), "about": clipped(", ".join(more)), "text": clipped(stage.words)}
+    if stage.crop is not None:
+        values["part"] = [round(1000 * side / size[place % 2], 3) for place, side in enumerate(stage.crop)]
+    return values
 
 
 def _accepted(rules: StepRules, task: StepTaskModel) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from guieval.actions import Frozen
 from guieval.data.files import open_descriptor, open_file
 from guieval.errors import JournalError
 from guieval.models import ABCModel, Engine, Request, Response
-from guieval.models.composition import Composition, NextStage, StageResponse, written
+from guieval.models.composition import Composition, NextStage, StageResponse, checkpoints, written
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.steps import Usage
 
@@ -79,13 +79,13 @@ class Stages:
         try:
             while following is not None:
                 asked = await self._request(request, following, first=not stages)
-                name = _digest(asked)
+                name, bill = _digest(asked), request.bill.of(_checkpoint(following.adapter))
                 if (kept := self._kept.pop(name, None)) is not None:
                     stage, billed = kept.stage, kept.billed
                     last = replace(stage.response, usage=None if billed else stage.usage)
                 else:
                     started, billed = time.monotonic(), False
-                    last = await following.adapter.generate(asked, self._engines[following.adapter][0])
+                    last = await self._answer(following.adapter, asked)
                     seconds = time.monotonic() - started if last.seconds is None else last.seconds
                     stage = _stage(following, last, round(seconds, 4))
                 removed |= last.key_removed
@@ -96,7 +96,7 @@ class Stages:
                     self._write(waiting[-1])
                     request.bill.others += last.other_usage
                     if not billed:
-                        request.bill.add(stage.usage or Usage())
+                        bill.add(stage.usage or Usage())
         except BaseException:  # what was paid for goes into the record of the failed step
             for kept in waiting:
                 self._write(kept.model_copy(update={"billed": True}))
@@ -105,6 +105,18 @@ class Stages:
             self._write(_Done(request=kept.request))
         last = replace(last, calls=(), reasoning=None, logprob=None, model=stages[0].served, key_removed=removed)
         return replace(last, text=written(stages), seconds=sum(stage.seconds or 0.0 for stage in stages))
+
+    async def thought(self, request: Request) -> Response:
+        """The first model's response alone, to a request that asks for no place."""
+        return await self._answer(self._model, request)
+
+    async def _answer(self, adapter: ABCModel, request: Request) -> Response:
+        """A response whose tokens, and those of attempts at it, are marked with the adapter's checkpoint."""
+        bill = request.bill.of(_checkpoint(adapter))
+        response = await adapter.generate(replace(request, bill=bill), self._engines[adapter][0])
+        others = tuple(map(bill.marked, response.other_usage))
+        unstated = Usage(prompt_tokens=0, completion_tokens=0) if adapter.config.engine == "local" else Usage()  # costs nothing
+        return replace(response, usage=bill.marked(response.usage or unstated), other_usage=others)
 
     async def _request(self, request: Request, following: NextStage, *, first: bool) -> Request:
         if first:
@@ -146,7 +158,7 @@ class Stages:
 def _stage(of: NextStage, response: Response, seconds: float) -> StageResponse:
     return StageResponse(
         stage=of.name,
-        model=of.adapter.config.name.removeprefix("planner=").partition(",grounder=")[0],
+        model=_checkpoint(of.adapter),
         text=response.written,
         reasoning=response.reasoning,
         finish_reason=response.finish_reason,
@@ -156,6 +168,10 @@ def _stage(of: NextStage, response: Response, seconds: float) -> StageResponse:
         query=of.query,
         crop=of.crop,
     )
+
+
+def _checkpoint(adapter: ABCModel) -> str:
+    return checkpoints(adapter.config.name)[0]
 
 
 def _digest(request: Request) -> str:

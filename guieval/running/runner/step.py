@@ -159,7 +159,8 @@ class Asker:
         except Exception as error:  # an adapter may be anyone's code
             return failed_adapter(self.model, "prepare_input", error, "prepare", about)
         if policy is not None:
-            engine, ask, sampling, images = self.engine, self._generate, unbound(self.sampling[0]), self.images
+            ask = self._generate if self.stages is None else self.stages.thought
+            engine, sampling, images = self.engine, unbound(self.sampling[0]), self.images
         else:
             assert self.thoughts is not None and self.thought_images is not None  # off-policy patches have an engine for them
             engine, ask, sampling, images = self.thoughts, self.thoughts.generate, {}, self.thought_images

@@ -23,7 +23,7 @@ from guieval.running.defaults import new_config
 from guieval.settings import RunConfig
 from guieval.steps import StepTaskModel
 
-SOURCES = ("self", "auxiliary", "replies")
+SOURCES = ("self", "auxiliary", "responses")
 
 
 @RUN.options(
@@ -35,9 +35,9 @@ def thoughts(
     out: Annotated[Path, path_argument("FILE", "JSONL file to write; steps that it already has are not asked again.")],
     by: Annotated[
         str,
-        typer.Option(help="self: the model, given the action; auxiliary: another model; replies: exact responses of --run."),
+        typer.Option(help="self: the model, given the action; auxiliary: another model; responses: exact responses of --run."),
     ] = "self",
-    run: Annotated[list[Path] | None, path_option("by replies: a run of the model; may be repeated.", "--run")] = None,
+    run: Annotated[list[Path] | None, path_option("by responses: a run of the model; may be repeated.", "--run")] = None,
     reward: Annotated[str, typer.Option(help="Reward that judges the form of a response with the thought.")] = "ui-s1",
     tries: Annotated[int, typer.Option(min=1, help="Requests for a thought whose form the reward refuses.")] = 3,
     config: options.Config = None,
@@ -48,17 +48,17 @@ def thoughts(
 
     if by not in SOURCES:
         raise UsageError(f"--by is {by!r}{nearest(by, SOURCES)}; expected one of {', '.join(SOURCES)}")
-    if by == "replies":
+    if by == "responses":
         if not run:
-            raise UsageError("--by replies needs --run RUN, a run of the model whose exact responses are used")
+            raise UsageError("--by responses needs --run RUN, a run of the model whose exact responses are used")
         if settings.get("model") is None:
-            raise UsageError("--by replies needs --model, in whose format the thoughts are judged")
+            raise UsageError("--by responses needs --model, in whose format the thoughts are judged")
         scorer = ResponseScorer(load_model(settings["model"], adapter=settings.get("adapter")), weighed(reward, None, {}))
         found = thoughts_of_runs(run, scorer)
         _report(_written(out, ((str(each.key), each.thought, each.outcome) for each in found), _known(out)), out)
         return
     if run:
-        raise UsageError(f"--run is for --by replies; --by {by} asks a server")
+        raise UsageError(f"--run is for --by responses; --by {by} asks a server")
     merged = new_config(run_file(config), override or [], settings)
     if by == "auxiliary" and merged.server.served_model is None:
         raise UsageError("--by auxiliary needs --served-model NAME: --model only gives the format of the thoughts")
@@ -67,16 +67,16 @@ def thoughts(
 
 
 def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: int) -> None:
-    from guieval.data.selection import Choice, select
+    from guieval.data.selection import select
     from guieval.running.engine_choice import choose_engine
-    from guieval.running.resolve import sample_parameters
+    from guieval.running.resolve import choice_of, sample_parameters
     from guieval.settings.sampling import request_parameters
     from guieval.training.data.thoughts import ThoughtRequests, Writer, write_thoughts
 
     benchmark = load_benchmark(config.data.bench, config.data.folder, **config.data.bench_options)
     if config.data.skip_damaged:
         benchmark = benchmark.skipping_damaged()
-    selection = select(benchmark, Choice.of(config.data))
+    selection = select(benchmark, choice_of(config.data))
     known = _known(out)
     steps: list[tuple[Sequence[StepTaskModel], int]] = []
     for ref in selection.refs:

@@ -44,8 +44,8 @@ def reachability(executions: StepExecutions, decisions: Decisions, settings: Clu
     points = np.array([action.point for action in executions.actions if isinstance(action, Click)], dtype=np.float64)
     points = np.repeat(points, executions.counts[of_clicks], axis=0)
     least = settings.needed(len(rows))
-    found = OPTICS(min_samples=min(least, len(rows)), metric="euclidean" if settings.metric == "l2" else "cityblock").fit(
-        points
-    )
+    metric = "euclidean" if settings.metric == "l2" else "cityblock"
+    # The clusters are not used; the other method divides by distances, which are 0 between equal clicks.
+    found = OPTICS(min_samples=min(least, len(rows)), metric=metric, cluster_method="dbscan").fit(points)
     order = found.ordering_
     return Reachability(points[order], found.reachability_[order], decisions.labels[rows][order])

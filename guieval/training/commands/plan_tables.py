@@ -49,10 +49,10 @@ def _batch(batch: BatchSizes, kind: str) -> str:
     tasks = f"{batch.tasks:,} {_tasks(kind, batch.tasks)}"
     if kind == "sft":
         return f"{tasks} an optimiser step"
-    what = "rollouts" if kind in ("semi-online", "online") else "replies"
-    rollouts = f"{batch.tasks * batch.replies:,} {what}"
+    what = "rollouts" if kind in ("semi-online", "online") else "responses"
+    rollouts = f"{batch.tasks * batch.responses:,} {what}"
     steps = _plural("optimiser step", batch.updates)
-    return f"{tasks} x {batch.replies} = {rollouts}, used for {batch.updates:g} {steps}"
+    return f"{tasks} x {batch.responses} = {rollouts}, used for {batch.updates:g} {steps}"
 
 
 def _epoch(batch: BatchSizes, kind: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,68 +45,54 @@ Preflight: TypeAlias = Annotated[
 Resume: TypeAlias = Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")]
 
 
-def sft(
-    config: Recipe,
-    override: Overrides = None,
-    data: Sources = None,
-    out: Out = None,
-    resume: Resume = False,
-    preflight: Preflight = False,
-) -> None:
+def _training(kind: Kind) -> Callable[[Callable[[], None]], Callable[..., None]]:
+    """Makes the command of a kind of training from a function with its help; the options are the same of all kinds."""
+
+    def command(described: Callable[[], None]) -> Callable[..., None]:
+        def train(
+            config: Recipe,
+            override: Overrides = None,
+            data: Sources = None,
+            out: Out = None,
+            resume: Resume = False,
+            preflight: Preflight = False,
+        ) -> None:
+            _train(kind, config, override or (), data or (), out, resume=resume, preflight=preflight)
+
+        train.__doc__ = described.__doc__
+        return train
+
+    return command
+
+
+@_training("sft")
+def sft() -> None:
     """Train on the reference's actions (supervised)."""
-    _train("sft", config, override, data, out, resume, preflight)
 
 
-def grpo(
-    config: Recipe,
-    override: Overrides = None,
-    data: Sources = None,
-    out: Out = None,
-    resume: Resume = False,
-    preflight: Preflight = False,
-) -> None:
+@_training("grpo")
+def grpo() -> None:
     """Train by offline RL: GRPO on recorded steps with reference history."""
-    _train("grpo", config, override, data, out, resume, preflight)
 
 
-def semi_online(
-    config: Recipe,
-    override: Overrides = None,
-    data: Sources = None,
-    out: Out = None,
-    resume: Resume = False,
-    preflight: Preflight = False,
-) -> None:
+@_training("semi-online")
+def semi_online() -> None:
     """Train by UI-S1's semi-online RL: rollouts over recorded episodes, patched where the policy leaves them."""
-    _train("semi-online", config, override, data, out, resume, preflight)
 
 
-def online(
-    config: Recipe,
-    override: Overrides = None,
-    data: Sources = None,
-    out: Out = None,
-    resume: Resume = False,
-    preflight: Preflight = False,
-) -> None:
+@_training("online")
+def online() -> None:
     """Train by online RL: rollouts in an environment, judged at their end."""
-    _train("online", config, override, data, out, resume, preflight)
 
 
 def _train(
-    kind: Kind,
-    config: Path,
-    override: list[str] | None,
-    data: list[str] | None,
-    out: Path | None,
-    resume: bool,
-    preflight: bool,
+    kind: Kind, config: Path, override: Sequence[str], data: Sequence[str], out: Path | None, *, resume: bool, preflight: bool
 ) -> None:
     from guieval.training.config import read_config
     from guieval.training.guard import require_extra
 
     file = settings_file(config, "training", "training")
-    settings = read_config(file, override or (), kind=kind, data=data or (), out=None if out is None else str(out))
+    settings = read_config(file, override, kind=kind, data=data, out=None if out is None else str(out))
     require_extra()
     if preflight:
         if resume:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import shlex
+import zipfile
 
+import openpyxl
 import pytest
+from openpyxl.styles import Font
 
 from guieval.actions import Drag, Hotkey, LongPress, Point, Press, Scroll, Type, Wait
+from guieval.connectors.desktop.documents import MOST_BYTES, UNREADABLE, made, parts, require_readers
 from guieval.connectors.desktop.environment import TASKS
 from guieval.connectors.desktop.pointer_and_keys import ShellCommand, command_of
 from guieval.connectors.desktop.task import SIZE, SeededTask, judged, seeded, state_of
+from guieval.errors import UsageError
 from tests.command_line import CommandLine
 from tests.online.devices import EVERY
 from tests.rows import every_row
@@ -20,6 +26,29 @@ MIDDLE = Point(500, 500)
 def changed(task: SeededTask, goals: dict[str, str | None]) -> dict[str, str]:
     """The start with these changes."""
     return {path: text for path, text in {**task.start, **goals}.items() if text is not None}
+
+
+def cells(**values: str) -> dict[str, str]:
+    return {f"a.xlsx//{name}": text for name, text in values.items()}
+
+
+def edited(*more: str) -> bytes:
+    """A workbook of two sheets with bold cells, and cells ``more``."""
+    stream, book = io.BytesIO(), openpyxl.Workbook()
+    first, second = book.worksheets[0], book.create_sheet("Next")
+    first.title, first["A1"], second["B1"] = "Sheet1", 0.5, "y"
+    first["A1"].font = second["B1"].font = Font(bold=True)
+    for name in more:
+        second[name] = 1
+    book.save(stream)
+    return stream.getvalue()
+
+
+def bomb() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", bytes(MOST_BYTES + 1))
+    return stream.getvalue()
 
 
 def wrong_ends(task: SeededTask) -> dict[str, dict[str, str]]:
@@ -44,11 +73,11 @@ def test_every_task_is_done_at_its_goal_only() -> None:
     wrong = []
     for task in TASKS.values():
         for seed in range(3):
-            made = seeded(task, seed, "zh")
-            if not judged(made, state_of(changed(made, dict(made.goal)))).success:
+            filled = seeded(task, seed, "zh")
+            if not judged(filled, changed(filled, dict(filled.goal))).success:
                 wrong.append(f"{task.id} at its goal")
-            for how, end in wrong_ends(made).items():
-                score = judged(made, state_of(end))
+            for how, end in wrong_ends(filled).items():
+                score = judged(filled, end)
                 wrong += [f"{task.id} with {how}"] * (score.success or score.progress == 1)
     assert wrong == []
 
@@ -59,6 +88,32 @@ def test_a_seed_varies_names_and_numbers_and_not_the_task() -> None:
         assert first == again and len(first.actions) == len(other.actions), task.id
         assert (first.start, first.goal) != (other.start, other.goal), task.id
         assert "{" not in first.instruction + seeded(task, 0, "zh").instruction, task.id
+
+
+@every_row(
+    ("path", "content", "expected"),
+    [
+        ("a.txt", b"x\n\n", {"a.txt": "x"}),
+        ("a.xlsx", made("a.xlsx", "item;12\n;x"), {"a.xlsx": "Sheet1", **cells(A1="item", B1="12", B2="x")}),
+        ("a.xlsx", edited(), {"a.xlsx": "Sheet1\nNext", **cells(A1="0.5", bold="A1 2!B1"), "a.xlsx//2!B1": "y"}),
+        ("a.odt", made("a.odt", "one\n\ntwo"), {"a.odt": "one\n\ntwo"}),
+        ("a.xlsx", b"PK\x03\x04", {"a.xlsx": UNREADABLE}),
+        ("a.odt", b"no archive", {"a.odt": UNREADABLE}),
+        ("a.xlsx", bomb(), {"a.xlsx": UNREADABLE}),
+        ("a.xlsx", edited("XFD99999"), {"a.xlsx": UNREADABLE}),
+    ],
+)
+def test_parts_of_a_file(path: str, content: bytes, expected: dict[str, str]) -> None:
+    assert parts(path, content) == expected
+
+
+def test_no_file_passes_for_a_part_of_another_or_a_setting() -> None:
+    """A file can have any name but one with an empty step."""
+    for task in TASKS.values():
+        filled = seeded(task, 0, "en")
+        names = [path for path in filled.goal if "//" in path]
+        files = {path.replace("//", "/"): str(filled.goal[path]).encode() for path in names}
+        assert not names or not judged(filled, state_of({**filled.files, **files})).success, task.id
 
 
 @every_row(
@@ -91,4 +146,7 @@ def test_no_text_of_an_action_is_part_of_a_script() -> None:
 def test_missing_packages_are_named_in_one_sentence(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     sentence = guieval.sentence("run", "--model", "ocr-baseline", "--bench", "desktop", "--mode", "online")
-    assert "bubblewrap" in sentence and "gedit" in sentence and "make desktop" in sentence
+    assert "bubblewrap" in sentence and "libreoffice-gtk3" in sentence and "make desktop" in sentence
+    monkeypatch.setattr("guieval.connectors.desktop.documents.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"needs the package 'openpyxl': pip install 'guieval\[desktop\]'"):
+        require_readers()

@@ -16,6 +16,7 @@ from guieval.connectors.pages.browsergym import BrowserGym
 from guieval.errors import UsageError
 from guieval.online import ABCDevice
 from guieval.online.find import load_environment
+from tests.connectors.pages.as_a_person import ONE, do_all
 from tests.connectors.pages.held import held
 from tests.online.acting import left_of
 from tests.online.devices import failure, on
@@ -38,7 +39,26 @@ import numpy as np
 print("a line that is not an answer")
 
 
+class Page:
+    # the one page of a browser, its context and its session
+    url, title = "http://127.0.0.1/", lambda self: "Counting"
+    context = property(lambda self: self)
+    pages = property(lambda self: [self])
+
+    def new_cdp_session(self, page):
+        return self
+
+    def send(self, what):
+        return {"currentIndex": 1}
+
+    def detach(self):
+        pass
+
+
 class Counting:
+    task_entrypoint, unwrapped = None, property(lambda self: self)
+    page = context = Page()
+
     def __init__(self, goal, *, action_mapping, headless, pw_chromium_kwargs={}):
         assert headless
         self.goal, self.mapping, self.chromium = goal, action_mapping, pw_chromium_kwargs
@@ -81,6 +101,35 @@ class HighLevelActionSet:
 
     def to_python_code(self, text):
         return text.splitlines()
+"""
+PERSON = """
+from browsergym.core.registration import register_task
+from browsergym.core.task import AbstractBrowserTask
+
+
+class Person(AbstractBrowserTask):
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.viewport, self.slow_mo = {"width": 400, "height": 300}, 0
+
+    @classmethod
+    def get_task_id(cls):
+        return "person.page"
+
+    def setup(self, page):
+        self.page = page
+        page.goto(ADDRESS)
+        return "Do it all.", {}
+
+    def validate(self, page, messages):
+        over = self.page.evaluate("typeof WOB_DONE_GLOBAL !== 'undefined' && WOB_DONE_GLOBAL")
+        return float(over), over, "", {}
+
+    def teardown(self):
+        pass
+
+
+register_task("person.page", Person)
 """
 BUTTON = Click(point=Point(500.0, 500.0))
 
@@ -166,11 +215,21 @@ def test_a_worker_that_hangs_ends_with_guieval() -> None:
     assert not left_of([worker])
 
 
-def test_the_real_one() -> None:
+def real_python() -> str:
     python = os.environ.get("GUIEVAL_BROWSERGYM_PYTHON")
-    if python is None:
-        pytest.skip("GUIEVAL_BROWSERGYM_PYTHON does not name a Python with browsergym-miniwob")
-    environment = BrowserGym(python=python)
+    return python or pytest.skip("GUIEVAL_BROWSERGYM_PYTHON does not name a Python with browsergym-miniwob")
+
+
+def test_the_web_as_a_person_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "browsergym" / "person").mkdir(parents=True)
+    (tmp_path / "browsergym" / "person" / "__init__.py").write_text(PERSON.replace("ADDRESS", repr(ONE.as_uri())))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    environment = BrowserGym(benchmark="person", python=real_python(), address_bar=True)
+    do_all(environment, 300, address_bar=True)
+
+
+def test_the_real_one() -> None:
+    environment = BrowserGym(python=real_python())
     task = next(task for task in environment.tasks() if task.id == "click-test")
 
     async def work(device: ABCDevice) -> str:

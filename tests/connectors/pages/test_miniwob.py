@@ -15,9 +15,10 @@ from PIL import Image
 
 from guieval.actions import Click, Hover, Point, Press, Stop, Type, Wait
 from guieval.connectors.pages.browser import NO_NETWORK, STEP_MILLISECONDS
-from guieval.connectors.pages.miniwob import MiniWoB
+from guieval.connectors.pages.miniwob import SIZE, MiniWoB
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
+from tests.connectors.pages.as_a_person import ONE, do_all
 from tests.connectors.pages.held import held
 from tests.online.acting import below, left_of, running, signal_all
 from tests.online.devices import on, require_chromium
@@ -85,8 +86,18 @@ def test_the_page_judges_right_and_wrong_clicks() -> None:
     async def work(device: ABCDevice) -> None:
         assert await outcome(device, "ONE") == (True, 1.0, True)
         assert await outcome(device, "TWO") == (False, 0.0, True)
+        await device._browser.page.evaluate("WOB_RAW_REWARD_GLOBAL = 0.94")  # type: ignore[attr-defined]
+        score = await device.score()
+        assert score.success and score.progress == 0.94, "a reward of 0.94 is not the whole task"
 
     on(MiniWoB(), work)
+
+
+@pytest.mark.parametrize("address_bar", [False, *slowly(True)])
+def test_the_web_as_a_person_sees_it(address_bar: bool) -> None:
+    environment = MiniWoB(address_bar=address_bar)
+    environment.pages = {"one": ONE}
+    do_all(environment, SIZE[1], address_bar=address_bar)
 
 
 def test_text_is_typed_and_time_does_not_end_a_task() -> None:

@@ -18,6 +18,7 @@ from guieval.conformance.environments import check_environment
 from guieval.connectors.pages.mobilegym import MobileGym, mobilegym_action
 from guieval.errors import UsageError
 from guieval.online import ABCDevice, EnvironmentTask
+from tests.connectors.pages.as_a_person import ONE, WEB, do_all
 from tests.online.devices import EVERY, failure, on, require_chromium
 from tests.online.in_thread import InThread
 from tests.rows import every_row
@@ -53,6 +54,7 @@ def served(page: str = PAGE, **options: Any) -> Iterator[MobileGym]:
     app = web.Application()
     for path in ("/", "/index.html"):
         app.router.add_get(path, answer)
+    app.router.add_static("/", WEB)
     with InThread(app) as running:
         yield MobileGym(url=running.address, pause=0.0, **options)
 
@@ -64,6 +66,12 @@ stand_in = pytest.mark.skipif(REAL in os.environ, reason="the real package is as
 def test_the_environment_conforms() -> None:
     with served(without="map") as environment:
         assert check_environment(environment) == []
+
+
+@stand_in
+def test_the_web_as_a_person_sees_it() -> None:
+    with served(ONE.read_text()) as environment:
+        do_all(environment, 800)
 
 
 @stand_in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from guieval.conformance.environments import check_environment
 from guieval.connectors.pages.webarena_infinity import WebArenaInfinity
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice
+from tests.connectors.pages.as_a_person import ONE, TWO, do_all
 from tests.connectors.pages.held import held
 from tests.online.acting import left_of, running
 from tests.online.devices import failure, on, require_chromium
@@ -127,6 +129,15 @@ def test_the_verifier_judges_and_each_task_begins_with_the_first_state(checkout:
         return judged
 
     assert on(environment, work) == [(False, "the count is 1"), (True, "the count is 2"), (False, "the count is 3")]
+
+
+def test_the_web_as_a_person_sees_it(checkout: Path) -> None:
+    app = checkout / "apps" / "counter"
+    shutil.copy(ONE, app / "index.html")
+    shutil.copy(TWO, app)
+    verify = VERIFY.replace('["count"]', '["done"]').replace("count == 2", "len(count) == 5")
+    (app / "real-tasks" / "two.py").write_text(verify)
+    do_all(made(checkout, address_bar=True), 300, address_bar=True)
 
 
 def test_a_verifier_that_fails_or_an_app_that_does_not_start_is_an_environment_failure(checkout: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 import guieval
 from guieval.actions import Click, Drag, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.conformance.environments import check_environment
-from guieval.connectors.servers.osworld import OSWorld
+from guieval.connectors.servers.osworld import OSWorld, OSWorldVerified
 from guieval.connectors.servers.pyautogui_code import pyautogui_code
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
@@ -59,7 +59,7 @@ class DesktopEnv:
             FAULTS.remove("boot")
             hang()
         self.size, self.done, self.typed, self.called, self.judged = screen_size, [], "", [], 0
-        self.open = True
+        self.open, self.machine = True, (snapshot_name, enable_proxy, client_password)
         MADE.append(self)
 
     def reset(self, task_config=None, seed=None, options=None):
@@ -77,7 +77,7 @@ class DesktopEnv:
         for fault in list(FAULTS):
             FAULTS.remove(fault)
             if fault == "crash":
-                raise RuntimeError("Failed to execute command")
+                raise RuntimeError("Failed to execute command as " + self.machine[2])
             if fault == "exit":
                 raise SystemExit(1)
             if fault == "hang":
@@ -162,6 +162,7 @@ def test_tasks_are_read_and_judged(examples: Path) -> None:
     typed, infeasible, half = environment.tasks()
     assert typed == EnvironmentTask("a1", 9, "Do a1.", subset="os") and half.subset == "gimp"
     assert environment.version.startswith("osworld-checkout-test_all-") and environment.most_devices == 1
+    assert osworld(examples, max_steps=None, budget="50-steps").tasks()[2].max_steps == 50
 
     async def play(device: ABCDevice, task: EnvironmentTask, *actions: Any) -> Any:
         seen = await device.reset(task, 0)
@@ -217,15 +218,17 @@ def test_actions_are_translated(action: Any, code: str | None) -> None:
 @every_row(
     ("fault", "sentence"),
     [
-        ("crash", "OSWorld failed: RuntimeError: Failed to execute command"),
+        ("crash", "OSWorld failed: RuntimeError: Failed to execute command as [API key]"),
         ("exit", "OSWorld failed: SystemExit: 1"),
         ("black", "OSWorld's virtual machine gives no screenshot"),
     ],
 )
-def test_faults_are_environment_failures(examples: Path, fault: str, sentence: str) -> None:
-    environment = osworld(examples)
+def test_faults_are_environment_failures(examples: Path, fault: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MACHINE_PASSWORD", "osworld-public-evaluation")
+    environment = osworld(examples, client_password_env="MACHINE_PASSWORD", enable_proxy=True, snapshot_name="clean")
     stand_in().FAULTS.append(fault)
     assert failure(environment, environment.tasks()[0], Click(point=Point(1, 1))) == ("step", sentence)
+    assert stand_in().MADE[-1].machine == ("clean", True, "osworld-public-evaluation")
 
 
 @pytest.mark.parametrize("fault", ["crash", "hang", "black"])
@@ -297,6 +300,12 @@ def test_a_score_that_is_none_is_a_failure(examples: Path) -> None:
         (lambda folder: (folder / "test_all.json").write_text('{"os": 3}'), "does not list ids of tasks by domain"),
         (lambda folder: (folder / "examples" / "os" / "a1.json").unlink(), "a1.json': No such file"),
         (lambda folder: (folder / "examples" / "os" / "a1.json").write_text('{"instruction": "x"}'), "' has no evaluator"),
+        (
+            lambda folder: (folder / "examples" / "os" / "a1.json").write_text(
+                '{"instruction": "x", "evaluator": {"a": 1}, "proxy": 0}'
+            ),
+            "a1.json' has a field 'proxy', so it is a task of OSWorld-Verified: --bench osworld-verified",
+        ),
     ],
 )
 def test_wrong_files_are_sentences(examples: Path, tmp_path: Path, change: Any, sentence: str) -> None:
@@ -313,10 +322,17 @@ def test_wrong_options_are_refused(examples: Path, monkeypatch: pytest.MonkeyPat
         ({"pause": -1.0}, "option pause is -1; expected 0 to 3600 seconds"),
         ({"examples": ""}, "needs its tasks: --set bench_options.examples="),
         ({}, "has no step budget of its own; published results state theirs"),
+        (
+            {"budget": "15-steps", "max_steps": 9},
+            "budget is 15-steps and max_steps 9: environment 'osworld' has no step budget",
+        ),
+        ({"client_password_env": "hunter2", "max_steps": 9}, "the one given is not set, and not repeated here"),
     ):
         with pytest.raises(UsageError) as refused:
             OSWorld(**{"examples": str(examples), **options})  # type: ignore[arg-type]
         assert sentence in str(refused.value)
+    with pytest.raises(UsageError, match=r"a1.json' has no field 'proxy', so it is a task from before .*: --bench osworld$"):
+        OSWorldVerified(examples=str(examples), budget="15-steps").tasks()
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(examples.parent)])
     with pytest.raises(UsageError, match="needs the package desktop_env: pip install desktop-env"):
         OSWorld(examples=str(examples))

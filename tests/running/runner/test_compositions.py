@@ -221,18 +221,27 @@ def test_a_composition_runs_is_counted_and_is_scored_again_without_a_model(
     assert planner.stats()["served"] + grounder.stats()["served"] == (len(stages) + 1) * len(samples)
 
 
-def test_a_planner_and_a_grounder_act_and_have_the_price_of_both(tmp_path: Path, guieval: CommandLine) -> None:
-    """On the simulated phone, where a note is pinned by a long press: a grounder has a click for its place."""
+def test_a_planner_and_a_grounder_act_and_each_is_paid_at_its_own_price(tmp_path: Path, guieval: CommandLine) -> None:
+    """On the simulated phone, where a note is pinned by a long press: a grounder has a click for its place.
+
+    A mock server states 3,000 and 60 tokens, so a planner's response costs 0.0066 USD and a grounder's 0.00156 USD.
+    """
     data, (planner, grounder) = tmp_path / "data", (MockSettings(policy="reference", model=name) for name in NAMES)
     benchmark = load_benchmark("demo", data)
     (tmp_path / "one").write_text("s0-0011\n")
-    entry = {"models": [BOTH], "currency": "USD", "input": 2.0, "output": 10.0, "source": "made up", "as_of": "today"}
-    (tmp_path / "prices.yaml").write_text(json.dumps([entry, {**entry, "models": [NAMES[0]], "input": 9.0}]))
+    entry = {"models": [NAMES[0]], "currency": "USD", "input": 2.0, "output": 10.0, "source": "made up", "as_of": "today"}
+    other = {**entry, "models": [NAMES[1]], "input": 0.5, "output": 1.0}
+    for name, each in (("prices", other), ("others", {**other, "input": 5.5}), ("euros", {**other, "currency": "EUR"})):
+        (tmp_path / f"{name}.yaml").write_text(json.dumps([entry, each]))
+    (tmp_path / "half.yaml").write_text(json.dumps([entry, {**entry, "models": [BOTH]}]))
     given = ("--mode", "online", "--bench", "demo", "--data", data, "--episodes", tmp_path / "one", "--quiet")
     with MockServer(planner, benchmark=benchmark) as first, MockServer(grounder, benchmark=benchmark) as second:
         asked = ("run", "--model", BOTH, *given, "--base-url", first.base_url, "--grounder-base-url", second.base_url)
         done = guieval(*asked, "--out", tmp_path / "out", "--prices", tmp_path / "prices.yaml")
         served = [server.stats()["served"] for server in (first, second)]
+        for file, problem in (("half", "needs the price of 'osunlp/UGround"), ("euros", f"and {NAMES[1]!r} is in EUR")):
+            refused = guieval(*asked, "--budget", "1", "--out", tmp_path / file, "--prices", tmp_path / f"{file}.yaml")
+            assert refused.code == 2 and problem in refused.err, refused.err
     assert done.code == 0, done.err
     rows = [json.loads(line) for line in (tmp_path / "out" / "trajectories.jsonl").read_text().splitlines() if line]
     assert [(row["action"]["type"], row["stage"]) for row in rows] == [
@@ -241,10 +250,11 @@ def test_a_planner_and_a_grounder_act_and_have_the_price_of_both(tmp_path: Path,
     run = RunFolder(tmp_path / "out")
     (outcome,) = (task.samples[0].outcome for task in run.tasks)
     assert outcome is not None and outcome.ended == "success" and served == [4, 3]
-    cost = run.stored["cost"]
-    assert cost["answers"] == 7 and cost["amount"] == pytest.approx(
-        (cost["prompt_tokens"] * 2 + cost["completion_tokens"] * 10) / 1e6
-    )
+    parts = f"{NAMES[0]} 0.0264 USD, {NAMES[1]} 0.004680 USD; prices as of today"
+    assert f": 0.0311 USD (21,000 tokens in, 420 out, 3 of 7 responses beside the answers; {parts})" in done.out
+    assert run.stored["cost"]["amount"] == pytest.approx(4 * 0.0066 + 3 * 0.00156)
+    assert "31.08 USD" in guieval("leaderboard", tmp_path / "out").out
+    assert "76.08 USD" in guieval("leaderboard", tmp_path / "out", "--prices", tmp_path / "others.yaml").out
 
 
 @every_row(

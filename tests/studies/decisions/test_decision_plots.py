@@ -8,7 +8,7 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
-from guieval.actions import Stop, Wait
+from guieval.actions import Click, Stop, Wait
 from guieval.errors import UsageError
 from guieval.studies.decisions.clustering import RADIUS, ClusterSettings, decide
 from guieval.studies.decisions.measures import DecisionColumns, measure
@@ -72,6 +72,7 @@ def test_diversity_is_a_histogram_of_each_runs_steps() -> None:
     whole(figure)
 
 
+@pytest.mark.filterwarnings("error")  # of a division by the distance of equal clicks
 def test_peaks_of_reachability_above_the_radius_begin_the_clusters_of_dbscan() -> None:
     """OPTICS and DBSCAN are different algorithms; a click weighed wrongly or out of order has another cluster's label."""
     step = scattered((0.5, 0.3, 0.2), 200, np.random.default_rng(1))
@@ -79,6 +80,8 @@ def test_peaks_of_reachability_above_the_radius_begin_the_clusters_of_dbscan() -
     begins = np.flatnonzero(found.distances > RADIUS)
     assert begins[0] == 0 and np.isinf(found.distances[0]) and len(found.points) == 200
     assert sorted(found.labels[begins]) == [0, 1, 2] and all(len({*each}) == 1 for each in np.split(found.labels, begins[1:]))
+    equal = executions([Click(point=(5, 5))] * 3 + [Click(point=(900, 5))] * 3)
+    assert sorted(reachability(equal, decide(equal)).distances)[:3] == [0, 0, 0]
     with pytest.raises(UsageError, match="has 0 clicks"):
         reachability(executions([Stop()]), decide(executions([Stop()])))
 

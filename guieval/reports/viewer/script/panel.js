@@ -125,11 +125,18 @@ function answerOf(run) {
     quoted("Thought", sample.thought),
     quoted("Reasoning", sample.reasoning),
     comparing() ? null : protocolsTable(),
+    sample.stages && section("Responses", sample.stages.map(stageNode)),
     sample.raw === null ? null : folded("Raw response", response, el("pre", { dir: "auto" }, sample.raw || "(empty)")),
     promptOf(run, seen),
     costs(sample),
   );
 }
+
+/** The response of one stage of a composition. */
+const stageNode = (stage, at) => [
+  paragraph("asked", el("b", {}, `${at + 1} `, foreign(stage.name)), stage.about && foreign(`, ${stage.about}`)),
+  el("pre", { dir: "auto" }, stage.text || "(empty)"),
+];
 
 /** A button for each sample; the one that is pressed is shown. */
 function samplesOf(run, seen) {

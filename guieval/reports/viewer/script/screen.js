@@ -36,6 +36,8 @@ function fit() {
 const areaOf = (task) => (task?.area[state.protocol] >= 0 ? task.areas[task.area[state.protocol]] : null);
 /** The boxes in which the protocol accepts a click; those that are one of the step's own lists come as its name. */
 const acceptedBoxes = (area, task) => (typeof area.boxes === "string" ? task[area.boxes] : area.boxes);
+/** The parts of the screen that stages of compositions were shown. */
+const partsOf = () => index.runs.flatMap((_, run) => (answer(run)?.stages ?? []).flatMap(({ part }) => (part ? [part] : [])));
 const answer = (run) => shown.runs[run]?.samples?.[state.sample[run] ?? 0] ?? null;
 
 function draw(width, height) {
@@ -64,6 +66,7 @@ function draw(width, height) {
     for (const box of task.targets) marks.append(rectangle(box, "light"), rectangle(box, "target"));
     if (task.polygon) marks.append(svg("polygon", { class: "target", points: corners(task.polygon) }));
   }
+  if (drawn.part) for (const box of partsOf()) marks.append(rectangle(box, "light"), rectangle(box, "part"));
   if (drawn.sampled) marks.append(...drawSamples(0, x, y));
   if (drawn.alternatives) for (const action of task.alternatives) marks.append(...mark(action, "alternative", "", x, y));
   if (drawn.reference) marks.append(...mark(task.reference, "reference", "R", x, y));
@@ -89,6 +92,7 @@ function renderLegend() {
     ...(hasPoints(0) ? [["sampled", "●", comparing() ? "Samples of A" : "Samples", true]] : []),
     ["targets", "■", `Targets (${task.targets.length || (task.polygon ? 1 : 0)})`, task.targets.length > 0 || task.polygon],
     ["elements", "□", `Elements (${task.elements.length})`, task.elements.length > 0],
+    ...(partsOf().length ? [["part", "▭", "Zoomed part", true]] : []),
     ["accepted", "▨", area?.varies ? "Accepted, varies" : "Accepted", accepted],
   ];
   const toggles = entries.map(([name, sign, word, there]) => {

@@ -64,7 +64,7 @@ class MobileGymEnv:
 
     async def start(self) -> None:
         context = await self.browser.new_context(
-            viewport={"width": self.size[0], "height": self.size[1]}, device_scale_factor=self.scale
+            viewport={"width": self.size[0], "height": self.size[1]}, device_scale_factor=self.scale, has_touch=True
         )
         self.page = await context.new_page()
         await self.page.goto(self.url)
@@ -79,7 +79,7 @@ class MobileGymEnv:
         match action.action_type.value:
             case "CLICK":
                 x, y = (part / 1000 * length for part, length in zip(action.data["point"], self.size, strict=True))
-                await self.page.mouse.click(x, y)
+                await self.page.touchscreen.tap(x, y)
             case "ANSWER":
                 self.agent_answer = action.data["value"]
         return StepResult(await self.get_observation(), action.action_type.value in ("COMPLETE", "ABORT"))
