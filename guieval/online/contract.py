@@ -7,10 +7,10 @@ phone, a browser page, an emulator) and does one task at a time. The runner open
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from guieval.actions import Action, Boxes, ExecutableAction
 from guieval.steps import EpisodeKey, Score
@@ -139,6 +139,17 @@ class ABCEnvironment(ABC):
     @property
     def most_devices(self) -> int | None:
         """How many devices can be open at once; ``None`` for any number."""
+        return None
+
+    @classmethod
+    def lacks(cls, options: Mapping[str, Any]) -> Iterable[str]:
+        """What this machine lacks to run the environment with these options, a sentence each, beyond what the constructor and
+        :meth:`tasks` refuse. Nothing is started."""
+        return ()
+
+    @classmethod
+    def published_tasks(cls, options: Mapping[str, Any]) -> int | None:
+        """The published number of its tasks with these options, for estimates while a server that lists them is away."""
         return None
 
     @abstractmethod

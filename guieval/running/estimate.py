@@ -14,6 +14,7 @@ from guieval.errors import NoServer, UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import METRICS, RunFolder, is_run
 from guieval.metrics.power import even_lengths, independent_steps, smallest_paired
+from guieval.online.find import environments
 from guieval.registry import benchmark_class, model_config
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Job, asked_once
@@ -27,8 +28,8 @@ from guieval.settings import RunConfig
 class Sized(NamedTuple):
     """A run to estimate, with the numbers of steps of its episodes.
 
-    If its data are not on this machine, or its environment's server is not up, ``run`` is ``None``, and the lengths are
-    published ones; ``None`` if not known.
+    If its data are not on this machine, or its environment's server is not up, ``run`` is ``None``, and the lengths are the
+    published ones, 1 for a task; ``None`` if not known.
     """
 
     config: RunConfig
@@ -80,7 +81,7 @@ def without_servers(configs: Sequence[tuple[RunConfig, Path]]) -> list[Sized]:
         try:
             resolved = resolve(never_asked(config), like=like)
         except NoServer:  # only the server knows the tasks
-            found.append(Sized(config, directory, None, None))
+            found.append(Sized(config, directory, None, _published_tasks(config)))
         else:
             like = resolved
             found += of_jobs([Job(resolved, directory)])
@@ -112,7 +113,7 @@ def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagree
     steps = None if of.lengths is None else sum(of.lengths)
     left = None if steps is None else _left(of.directory, steps)
     needed, at_most = (None, run_mode(config).stop != "never") if run is None else kind_of(config).requests(run)
-    if needed is None and steps is not None:
+    if needed is None and steps is not None and kind_of(config).needs_data(config):
         needed = steps * config.sampling.samples
     seconds = None
     if left == 0:
@@ -162,6 +163,13 @@ def _published_lengths(config: RunConfig) -> Sequence[int] | None:
         if sizes:
             break
     return None
+
+
+def _published_tasks(config: RunConfig) -> Sequence[int] | None:
+    """The published tasks of an environment, as episodes of one step; ``None`` if some are chosen, or they are not known."""
+    data = config.data
+    number = environments()[data.bench].published_tasks(data.bench_options)
+    return None if number is None or data.subset or data.episodes or data.limit else [1] * number
 
 
 def _left(directory: Path, steps: int) -> int:

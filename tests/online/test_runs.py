@@ -584,7 +584,7 @@ def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: Comm
         ({"mode": "offline", "bench": "miniwob", "bench_options": {}}, "is an environment, with no recorded episodes"),
         ({"mode": "offline", "max_steps": 3}, "max_steps is for mode online, and the mode is 'offline'"),
         ({"mode": "offline", "allow_network": True}, "allow_network is for mode online, and the mode is 'offline'"),
-        ({"allow_network": True}, "opened here (browsergym, miniwob, mobilegym, webarena-infinity), not for 'demo'"),
+        ({"allow_network": True}, "opened here (browsergym, cube, miniwob, mobilegym, webarena-infinity), not for 'demo'"),
     ],
 )
 def test_what_does_not_fit_is_refused(tmp_path: Path, agent: Path, changes: dict[str, Any], sentence: str) -> None:

@@ -202,12 +202,6 @@ def test_a_difference_that_all_episodes_share_has_no_smallest_one(tmp_path: Path
     assert {each.smallest for each in compare_runs(one, other, ["aitw-original"]).metrics} == {None}
 
 
-def test_settings_that_differ_are_named(tmp_path: Path) -> None:
-    one = made_run(tmp_path / "a", rewrite=named("x", thinking=True))
-    other = made_run(tmp_path / "b", rewrite=named("x", thinking=False))
-    assert any("of one model and differ in thinking" in note for note in compare_runs(one, other).notes)
-
-
 Change = Callable[[StepTaskModel], dict[str, Any]]
 
 

@@ -1,14 +1,14 @@
-"""``guieval doctor``: what is installed, and what is in a benchmark's data folder."""
+"""``guieval doctor``: what is installed, what is in a benchmark's data folder, and what an environment still needs."""
 
 from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 from packaging.requirements import Requirement
@@ -23,10 +23,11 @@ from guieval.data.doctor.statistics import Statistics, statistics
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.data.shipped import __version__
 from guieval.engines.vllm.causes import missing_packages
-from guieval.errors import UsageError, refuse
+from guieval.errors import NoServer, UsageError, refuse
 from guieval.evaluation import list_protocols
 from guieval.evaluation.label_cost import cost
 from guieval.metrics.rounding import percentage
+from guieval.online.find import environments, load_environment
 from guieval.registry import benchmarks, list_adapters, list_benchmarks, list_models
 from guieval.reports.plots.datasets import dataset
 from guieval.reports.plots.paper import Width, check_file, write
@@ -38,7 +39,9 @@ MOST_VALUES = 12
 
 
 def doctor(
-    bench: Annotated[str | None, typer.Argument(help="Check this benchmark's data folder.")] = None,
+    bench: Annotated[
+        str | None, typer.Argument(help="Check this benchmark's data folder, or what this environment needs.")
+    ] = None,
     data: options.Data = None,
     overlay: Annotated[Path | None, path_option("A file of further accepted actions, to be checked too.")] = None,
     sample_set: options.SampleSet = None,
@@ -53,9 +56,11 @@ def doctor(
     width: options.Width = "column",
     json: JSON = False,
 ) -> None:
-    """Say what is installed; with a benchmark, count its steps and look for damage and questionable labels.
+    """Say what is installed; with a benchmark, count its steps and look for damage and questionable labels; with an
+    environment, say what is missing to run it, e.g. KVM, Docker, an image or a server.
 
-    The exit code is 1 when there is an error: damaged rows or images, images of another size, some but not all missing.
+    The exit code is 1 when there is an error: damaged rows or images, images of another size, some but not all missing;
+    or when an environment needs anything.
     """
     if bench is None:
         given = {"data": data, "overlay": overlay, "sample-set": sample_set, "plot": plot}
@@ -64,6 +69,13 @@ def doctor(
         return
 
     kind = benchmarks().get(bench)
+    if kind is None and bench in environments():
+        refuse(
+            {"data": data, "overlay": overlay, "sample-set": sample_set, "statistics": figures or None, "plot": plot},
+            f"is of recorded steps, and {bench!r} is an environment",
+        )
+        _environment(bench, options.loader_options(override or ()), json=json)
+        return
     if kind is not None and not kind.needs_data and data is not None and not data.is_dir():  # opening it would create it
         raise UsageError(f"the data folder {str(data)!r} does not exist; without --data, {bench!r} draws its own")
     benchmark = options.open_benchmark(bench, data, override)
@@ -80,6 +92,28 @@ def doctor(
     else:
         _print_examination(found)
     if found.of("error"):
+        raise typer.Exit(1)
+
+
+def _environment(name: str, given: Mapping[str, Any], *, json: bool) -> None:
+    """Say what is missing to act in an environment; the exit code is 1 if anything is."""
+    missing, tasks = list(environments()[name].lacks(given)), None
+    try:
+        tasks = len(load_environment(name, **given).tasks())
+    except NoServer as error:
+        missing += [] if missing else [str(error)]  # what is missing says why
+    except UsageError as error:
+        missing.append(str(error))
+    if json:
+        print_json({"environment": name, "missing": missing, "tasks": tasks})
+    else:
+        say(
+            f"{name}: "
+            + (f"not ready, {counted(len(missing), 'thing')} missing" if missing else f"ready, {counted(tasks or 0, 'task')}")
+        )
+        for line in missing:
+            say(f"  {line}")
+    if missing:
         raise typer.Exit(1)
 
 

@@ -128,9 +128,9 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
         if lacking:
             say(f"unknown:  {unknown}")
     without = [each.config for each in found if each.missing_data]
-    down = dict.fromkeys(each.data.bench for each in without if not kind_of(each).needs_data(each))
-    if down:
-        say(f"server:   of {', '.join(down)} does not answer, so the tasks and their time are not known")
+    away = (each for each in found if each.missing_data and not kind_of(each.config).needs_data(each.config))
+    for line in dict.fromkeys(map(_server_away, away)):
+        say(f"server:   {line}")
     data = [each.data for each in without if kind_of(each).needs_data(each)]
     if missing := dict.fromkeys(each.folder or f"the data of {each.bench}" for each in data):
         say(f"data:     not found: {', '.join(missing)}; tokens and cost are not known, and the steps are published numbers")
@@ -159,6 +159,14 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
         say(f"power:    {number} {'is' if [*sizes] == [1] else 'are'} too few to detect any difference (power 80 %)")
     for line in dict.fromkeys(_power(each, most) for each in found if each.steps and (most := each.detectable) is not None):
         say(f"power:    {line}")
+
+
+def _server_away(each: Estimate) -> str:
+    """What is not known of a run whose environment does not answer."""
+    known = "the tasks and their time are"
+    if each.steps is not None:
+        known = f"the {counted(each.steps, 'task')} are the published ones, and their time is"
+    return f"of {each.config.data.bench} does not answer, so {known} not known"
 
 
 def _time(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> str | None:

@@ -8,7 +8,7 @@ only if the agent has ended it); Rawles et al., "AndroidWorld", ICLR 2025, arXiv
 from __future__ import annotations
 
 from asyncio import sleep
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from http import HTTPStatus
 from pathlib import Path
@@ -21,6 +21,7 @@ from guieval import actions as act
 from guieval.connectors.servers.pixels import pixel
 from guieval.connectors.servers.server_device import ServedEnvironment, ServerDevice
 from guieval.connectors.servers.service import DeviceServers, Service, look_up
+from guieval.connectors.servers.virtual_machine import lacks_machine, lacks_servers
 from guieval.data.files import read_text
 from guieval.data.plugin_options import at_least, seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest
@@ -109,6 +110,15 @@ class AndroidWorld(ServedEnvironment):
         self.settle, self.wait = settle, wait
         self.max_steps, self.combinations = max_steps, combinations
         self.suite_seed, self.family = suite_seed, family
+
+    @classmethod
+    def lacks(cls, options: Mapping[str, Any]) -> Iterator[str]:
+        yield from lacks_machine("android_world:latest", "build it in a checkout with docker build -t android_world:latest .")
+        yield from lacks_servers(DeviceServers(options.get("url") or EXAMPLE, cls.name, EXAMPLE).addresses, START)
+
+    @classmethod
+    def published_tasks(cls, options: Mapping[str, Any]) -> int | None:
+        return len(task_types()) if options.get("family", "android_world") == "android_world" else None
 
     @property
     def version(self) -> str:

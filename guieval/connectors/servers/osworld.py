@@ -12,7 +12,7 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 from guieval.actions import ExecutableAction, Stop, Wait
 from guieval.connectors.servers.foreign_screenshots import checked_screenshot
 from guieval.connectors.servers.pyautogui_code import pyautogui_code
+from guieval.connectors.servers.virtual_machine import lacks_machine
 from guieval.data.files import read_bytes
 from guieval.data.names import parts_inside
 from guieval.data.plugin_options import at_least, seconds
@@ -129,6 +130,15 @@ class OSWorld(ABCEnvironment):
             "snapshot_name": snapshot_name,
             "client_password": os.environ.get(client_password_env, ""),
         }
+
+    @classmethod
+    def lacks(cls, options: Mapping[str, Any]) -> Iterator[str]:
+        if options.get("provider", "docker") != "docker":
+            return
+        yield from lacks_machine("happysixd/osworld-docker", "get it with docker pull happysixd/osworld-docker")
+        disk = Path(options.get("path_to_vm") or f"docker_vm_data/{options.get('os_type', 'Ubuntu')}.qcow2")
+        if not disk.is_file():
+            yield f"The machine's disk is missing: there is no {disk}; DesktopEnv downloads its own at the first start."
 
     @property
     def version(self) -> str:

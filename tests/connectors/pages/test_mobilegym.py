@@ -52,7 +52,8 @@ def served(page: str = PAGE, **options: Any) -> Iterator[MobileGym]:
         return web.Response(text=page, content_type="text/html")
 
     app = web.Application()
-    app.router.add_get("/", answer)
+    for path in ("/", "/index.html"):
+        app.router.add_get(path, answer)
     app.router.add_static("/", WEB)
     with InThread(app) as running:
         yield MobileGym(url=running.address, pause=0.0, **options)

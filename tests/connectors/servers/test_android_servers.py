@@ -22,6 +22,7 @@ from guieval.conformance.environments import check_environment
 from guieval.connectors.servers import androidworld as androidworld_client
 from guieval.connectors.servers.androidworld import AndroidWorld, android_action, task_types
 from guieval.connectors.servers.mobileworld import MobileWorld, mobile_action
+from guieval.connectors.servers.virtual_machine import lacks_machine
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.journal import RunFolder
 from guieval.online import ABCDevice, EnvironmentTask
@@ -29,6 +30,7 @@ from guieval.online.tasks import EnvironmentTasks
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.running.resolve import resolve
 from guieval.settings import RunConfig
+from tests.command_line import CommandLine
 from tests.connectors.servers.android_servers import AndroidWorldServer, Emulator, MobileWorldServer
 from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.devices import EVERY, failure, on, played
@@ -377,3 +379,33 @@ def test_a_score_may_be_json_s_true_as_in_androidworld_s_own_tasks(place: Any) -
     with place() as (server, environment):
         server.failures[SCORE[environment.name]] = lambda: web.json_response({"score": True})
         assert played(environment, environment.tasks()[0])[1].progress == 1
+
+
+@every_row(
+    ("docker", "device", "begins"),
+    [
+        (None, "none", ["KVM is missing: there is no ", "Docker is missing: "]),
+        ("echo no daemon >&2; exit 1", "kvm", ["Docker does not answer (no daemon); "]),
+        ('[ "$1" = version ]', "kvm", ["The image is missing: Docker has no some:image; build it."]),
+        ("exit 0", "kvm", []),
+    ],
+)
+def test_what_a_machine_lacks_is_said_in_a_sentence_each(
+    docker: str | None, device: str, begins: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kvm").touch()
+    if docker is not None:
+        (tmp_path / "docker").write_text(f"#!/bin/sh\n{docker}\n")
+        (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = [*lacks_machine("some:image", "build it", tmp_path / device)]
+    assert [line[: len(begin)] for line, begin in zip(found, begins, strict=True)] == begins
+
+
+def test_doctor_finds_the_server_or_says_how_to_start_it(guieval: CommandLine) -> None:
+    with androidworld() as (_, environment):
+        words = ["doctor", "androidworld", "--json", "--set", f"url={environment.servers.addresses[0]}"]
+        up, number = json.loads(guieval(*words).out), len(environment.tasks())
+    down = json.loads(guieval(*words).out)
+    closed = [[line for line in each["missing"] if line.startswith("The port is closed: ")] for each in (up, down)]
+    assert (up["tasks"], down["tasks"]) == (number, None) and [*map(len, closed)] == [0, 1]
