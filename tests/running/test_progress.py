@@ -7,9 +7,9 @@ import io
 import re
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -374,7 +374,8 @@ def test_piped_output_is_plain_lines_with_a_percentage(run: Path, release: Path,
 
 def test_lines_come_while_work_goes_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     now = 0.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    # of this module only: a server in a thread that reads the clock now would sleep for as long as the machine has been up
+    monkeypatch.setattr("guieval.running.progress.bar.time", SimpleNamespace(monotonic=lambda: now))
     with progress_bar("writing", "steps") as update:
         for done in range(301):
             now = done / 10
