@@ -59,7 +59,7 @@ def test_lists_doctor_and_a_benchmark_reported_whole(tmp_path: Path, demo: Path,
     assert "did you mean 'ui-r1'?" in guieval.sentence("benchmarks", "ui-r2")
     # what has an option of its own is not listed among those for --set
     shown = guieval("benchmarks", "miniwob").out
-    assert "options:  max_steps=20, scale=3, text=False\n" in shown and "allow_network" not in shown
+    assert "options:  max_steps=20, scale=3, text=False, address_bar=False\n" in shown and "allow_network" not in shown
     assert "with --allow-network other hosts too" in shown
     assert "network" not in guieval("benchmarks", "androidworld").out
 
