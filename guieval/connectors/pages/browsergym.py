@@ -6,12 +6,10 @@ BrowserGym requires another version of Playwright than guieval, so it runs in a 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 import subprocess
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +21,7 @@ from guieval.connectors.pages.browsergym_actions import browsergym_call
 from guieval.connectors.pages.fonts import fonts_digest, fonts_variable
 from guieval.connectors.pages.reference import ADDRESS, picture_digest
 from guieval.connectors.pages.window import NO_ADDRESS, NO_FILES, Dialog, Tab, Window, WindowCommand, permitted
+from guieval.connectors.pages.worker_process import WorkerProcess
 from guieval.connectors.servers.foreign_screenshots import read_screenshot
 from guieval.data.files import read_text
 from guieval.data.plugin_options import at_least
@@ -33,8 +32,6 @@ from guieval.steps import Score
 WORKER = Path(__file__).with_name("browsergym_worker.py")
 """Run as text: as a file, it would find the modules next to it before the packages of the same names."""
 LISTING_SECONDS = 120.0
-MOST_BYTES = 64 * 1024 * 1024
-"""The most bytes of an answer."""
 
 
 class BrowserGym(ABCEnvironment):
@@ -92,10 +89,8 @@ class BrowserGym(ABCEnvironment):
         return self.python, "-c", read_text(WORKER), self.benchmark, SELECT_LISTS, *network
 
     async def open(self) -> ABCDevice:
-        process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MOST_BYTES, env=fonts_variable(cjk=True)
-        )
-        return _Page(self, process)
+        worker = await WorkerProcess.begun(self._command, "BrowserGym", fonts_variable(cjk=True))
+        return _Page(self, worker)
 
     def _answered(self, **request: str) -> dict[str, Any]:
         """A worker's answer to one request."""
@@ -129,9 +124,9 @@ class BrowserGym(ABCEnvironment):
 
 
 class _Page(ABCDevice):
-    def __init__(self, environment: BrowserGym, process: Process) -> None:
+    def __init__(self, environment: BrowserGym, worker: WorkerProcess) -> None:
         self._environment = environment
-        self._process = process
+        self._worker = worker
         self._window = Window((1, 1))
         self._last: dict[str, Any] = {}
         self._page = b""
@@ -139,7 +134,7 @@ class _Page(ABCDevice):
 
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
         name = f"browsergym/{self._environment.benchmark}.{task.id}"
-        answer = await self._ask(do="reset", task=name, seed=seed)
+        answer = await self._worker.ask(do="reset", task=name, seed=seed)
         _, size = read_screenshot(answer["screenshot"])
         self._window = Window(size, address_bar=self._environment.address_bar)
         self._start = answer["tabs"][0][1]
@@ -156,7 +151,7 @@ class _Page(ABCDevice):
                 await self._command(meant)
             elif self._window.dialog is None:
                 call = meant and browsergym_call(meant, (self._window.width, self._window.height))
-                self._seen(await self._ask(do="step", actions=call or "noop()"))
+                self._seen(await self._worker.ask(do="step", actions=call or "noop()"))
             if isinstance(action, Stop):
                 break
         return self._seen(self._last)
@@ -168,21 +163,14 @@ class _Page(ABCDevice):
             self._window.dialog = Dialog("notice", NO_ADDRESS)
         else:
             text = address if command.way == "go" else command.text
-            self._seen(await self._ask(do="command", way=command.way, text=text, tab=command.tab))
+            self._seen(await self._worker.ask(do="command", way=command.way, text=text, tab=command.tab))
 
     async def score(self) -> Score:
         reward = float(self._last["reward"])
         return Score.of_reward(reward, success=reward >= 1, reason=f"BrowserGym's reward is {reward:g}")
 
     async def close(self) -> None:
-        if self._process.returncode is None:
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            try:
-                await asyncio.wait_for(self._process.wait(), timeout=10)
-            except TimeoutError:
-                self._process.kill()
-                await self._process.wait()
+        await self._worker.close()
 
     def _seen(self, answer: dict[str, Any]) -> Observation:
         if "dialog" in answer:  # the page is as it was
@@ -192,15 +180,3 @@ class _Page(ABCDevice):
             self._page, _ = read_screenshot(answer["screenshot"])
             self._window.tabs, self._window.shown = [Tab(*each) for each in answer["tabs"]], answer["tab"]
         return Observation(self._last["goal"], self._window.draw(self._page), self._window.size, over=self._last["over"])
-
-    async def _ask(self, **request: Any) -> dict[str, Any]:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            await self._process.stdin.drain()
-            answer: dict[str, Any] = json.loads(await self._process.stdout.readline())
-        except (OSError, ValueError):
-            raise EnvironmentFailure("BrowserGym's process has ended") from None
-        if "failed" in answer:
-            raise EnvironmentFailure(f"BrowserGym failed: {answer['failed']}")
-        return answer

@@ -7,12 +7,10 @@ has them (:mod:`guieval.connectors.pages.cube_worker`). Source: The-AI-Alliance/
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 import subprocess
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,18 +18,17 @@ from typing import Any
 
 from guieval.actions import ExecutableAction, Stop
 from guieval.connectors.pages.browsergym_actions import browsergym_call
+from guieval.connectors.pages.worker_process import WorkerProcess
 from guieval.connectors.servers.foreign_screenshots import read_screenshot
 from guieval.data.files import read_text
 from guieval.data.plugin_options import at_least
-from guieval.errors import EnvironmentFailure, UsageError
+from guieval.errors import UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.steps import Score
 
 WORKER = Path(__file__).with_name("cube_worker.py")
 """Run as text: as a file, it would find the modules next to it before the packages of the same names."""
 LISTING_SECONDS = 120.0
-MOST_BYTES = 64 * 1024 * 1024
-"""The most bytes of an answer."""
 
 
 class Cube(ABCEnvironment):
@@ -79,10 +76,8 @@ class Cube(ABCEnvironment):
         return self.python, "-c", read_text(WORKER), self.package, self.config, self.chromium, *network
 
     async def open(self) -> ABCDevice:
-        process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MOST_BYTES
-        )
-        return _CubeTask(process)
+        worker = await WorkerProcess.begun(self._command, "CUBE's package")
+        return _CubeTask(worker)
 
     @cached_property
     def _listed(self) -> dict[str, Any]:
@@ -106,12 +101,12 @@ class Cube(ABCEnvironment):
 
 
 class _CubeTask(ABCDevice):
-    def __init__(self, process: Process) -> None:
-        self._process = process
+    def __init__(self, worker: WorkerProcess) -> None:
+        self._worker = worker
         self._seen: Observation | None = None
 
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
-        return self._observed(await self._request(do="reset", task=task.id))
+        return self._observed(await self._worker.ask(do="reset", task=task.id))
 
     async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         if self._seen is None:
@@ -123,36 +118,16 @@ class _CubeTask(ABCDevice):
             calls.append(browsergym_call(action, self._seen.size) or "")
         if self._seen.over or not any(calls):
             return self._seen
-        return self._observed(await self._request(do="step", actions="\n".join(filter(None, calls))))
+        return self._observed(await self._worker.ask(do="step", actions="\n".join(filter(None, calls))))
 
     async def score(self) -> Score:
-        reward = (await self._request(do="score"))["reward"]
-        share = min(1.0, max(0.0, reward))
-        return Score(success=share == 1.0, progress=share, reason=f"the package's reward is {reward:g}")
+        reward = (await self._worker.ask(do="score"))["reward"]
+        return Score.of_reward(reward, success=reward >= 1, reason=f"the package's reward is {reward:g}")
 
     async def close(self) -> None:
-        if self._process.returncode is None:
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            try:
-                await asyncio.wait_for(self._process.wait(), timeout=10)
-            except TimeoutError:
-                self._process.kill()
-                await self._process.wait()
+        await self._worker.close()
 
     def _observed(self, answer: dict[str, Any]) -> Observation:
         screenshot, size = read_screenshot(answer["screenshot"])
         self._seen = Observation(answer["goal"], screenshot, size, over=answer["over"])
         return self._seen
-
-    async def _request(self, **request: Any) -> dict[str, Any]:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            await self._process.stdin.drain()
-            answer: dict[str, Any] = json.loads(await self._process.stdout.readline())
-        except (OSError, ValueError):
-            raise EnvironmentFailure("the process of CUBE's package has ended") from None
-        if "failed" in answer:
-            raise EnvironmentFailure(f"CUBE's package failed: {answer['failed']}")
-        return answer
