@@ -86,6 +86,18 @@ ReferenceTypes: TypeAlias = Mapping[EpisodeKey, Mapping[int, str]]
 """The reference action types of a plan's steps, by step index; steps with an unknown type are left out."""
 
 
+class Perturbation(Frozen):
+    """What was drawn into a step's screenshot (:mod:`guieval.perturbed`); boxes in thousandths of the screen."""
+
+    variant: str = Field(description="the kind, or its neutral box")
+    skipped: str = _rare("", "why nothing was drawn on this step")
+    lure: Boxes = Field(default_factory=Boxes, description="where a click follows the distractor")
+    close: Boxes = Field(default_factory=Boxes, description="what closes the distractor")
+    obeys: Action | None = Field(None, description="the action that the distractor's text asks for")
+    clean: str = Field(description="the screenshot without it")
+    clean_size: tuple[int, int] = Field(description="(width, height) of that in pixels")
+
+
 class StepTaskModel(Frozen):
     """One step to predict: the inputs of the agent, and the label it is compared with. Immutable.
 
@@ -112,6 +124,7 @@ class StepTaskModel(Frozen):
     targets: Boxes = Field(default_factory=Boxes, description="boxes where a right click may land")
     elements: Boxes = Field(default_factory=Boxes, description="boxes of what else is on the screen")
     groups: dict[str, str] = Field(default_factory=dict, description="labels to report apart, e.g. platform, element")
+    perturbation: Perturbation | None = _rare(None, "what was drawn into the screenshot, and where")
     extras: dict[str, Any] = Field(
         default_factory=dict,
         description="other published data of the step, JSON only. Rules read text_patterns (regular expressions that "

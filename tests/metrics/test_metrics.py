@@ -16,7 +16,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guieval.actions import Action, ActionSpace, ActionType, Click, LongPress, Open, Point, Press, Scroll, Type, Unsupported
+from guieval.actions import (
+    Action,
+    ActionSpace,
+    ActionType,
+    Click,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+)
 from guieval.evaluation import FailurePolicy, Metric, get_protocol
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, Average, Fate, Measure
 from guieval.history.modes import Mode, get_mode
@@ -606,6 +619,30 @@ def test_diagnostics() -> None:
     expected |= {"prompt tokens": (600, 6), "completion tokens": (35, 5)}
     assert {name: (metrics[name].value, metrics[name].n) for name in expected} == expected
     assert metrics["median click distance"].unit == "thousandths of the screen"  # never per cent
+
+
+def test_false_completion_and_over_refusal_are_shares_of_the_claims() -> None:
+    """Else a model that never stops would look careful, or a right stop would count against it."""
+    done, refused = Stop(), Stop(status="impossible")
+    ends: list[tuple[Action, Action | None]] = [
+        (CLICK, done),
+        (done, done),
+        (done, refused),
+        (refused, refused),
+        (CLICK, CLICK),
+        (CLICK, None),
+    ]
+    records = []
+    for index, (reference, action) in enumerate(ends):
+        one = record(str(index), 0, 1, "right" if reference == action else "wrong", reference=reference)
+        records.append(one.model_copy(update={"samples": (one.sample.model_copy(update={"action": action}),)}))
+    episodes = dict.fromkeys(map(str, range(7)), 1)
+    metrics = offline([*records, record("6", 0, 1, "infrastructure_failure")], episodes).metrics
+    found = {
+        name: (metrics[name].count, metrics[name].n, metrics[name].missing) for name in ("false completion", "over-refusal")
+    }
+    assert found == {"false completion": (1, 2, 1), "over-refusal": (1, 2, 1)}
+    assert "over-refusal" not in offline(records[4:], episodes).metrics
 
 
 def test_a_step_without_a_record_stays_in_every_denominator_and_an_episode_needs_steps() -> None:
