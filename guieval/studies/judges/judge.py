@@ -154,7 +154,7 @@ AnyJudge: TypeAlias = Judge | Rule
 _RULES = (
     Rule(
         "rule-own",
-        "The benchmark's own rule",
+        "The benchmark's own verdict",
         "1",
         "the environment's score, or the data set's record of it",
         lambda case: case.own,
