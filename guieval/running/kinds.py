@@ -67,11 +67,9 @@ class RunKind:
         """Raise :class:`UsageError` if a rollout cannot sample it."""
 
     def needs_data(self, config: RunConfig) -> bool:
-        """Whether it reads a folder of data."""
         return benchmark_class(config.data.bench).needs_data
 
     def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
-        """What the run is over."""
         data = config.data
         if data.bench in environments() and data.bench not in list_benchmarks():
             raise UsageError(

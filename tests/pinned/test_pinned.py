@@ -18,7 +18,7 @@ import guieval
 from guieval.connectors.pages.browser import find_chromium, require_playwright
 from guieval.errors import UsageError
 from guieval.journal import EPISODES, MANIFEST, METRICS, PACKED_STEPS, STEPS, RunFolder
-from guieval.metrics import TaskSummary
+from guieval.metrics import RunSummary
 from guieval.metrics.summary import WITHOUT_OPEN
 from guieval.online.find import load_environment
 from guieval.online.trajectory import TRAJECTORIES
@@ -143,7 +143,7 @@ def test_scored_again_without_the_model_every_number_is_the_stored_one() -> None
             continue
         stored = json.loads((RUNS / directory / METRICS).read_bytes())["summary"]
         again = guieval.evaluate_run(RUNS / directory).summary
-        if isinstance(again, TaskSummary):  # those that were stored were of first repetitions, and nothing printed them
+        if not isinstance(again, RunSummary):  # those that were stored were of first repetitions, and nothing printed them
             continue
         now = again.all_metrics
         for name, (value, n, count, upper) in stored_numbers(stored):
