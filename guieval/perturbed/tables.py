@@ -26,6 +26,7 @@ def tables_of(directories: Sequence[Path]) -> list[Table]:
 def effect_tables(found: Sequence[Effect]) -> Iterator[Table]:
     """Of lures, the rates and what is attributable; of all kinds, exact match; how the steps ended; and which were skipped."""
     several = len({(each.model, each.mode) for each in found}) > 1
+    heads: tuple[str, ...]
     named = [(_name(each, several=several), each) for each in found]
     if any(each.kind.lure for each in found):
         heads = ("lure", "undrawn", "neutral", "over undrawn", "attributable", "p", "of right steps", "obeyed")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, scroll_path
+from guieval.actions import Action, Click, ExecutableAction, LongPress, Open, Point, Scroll, scroll_path
 from guieval.evaluation import ActionEvaluator, ClickRule, StepRules
 from guieval.evaluation.rules import polygon_of
 from guieval.frames import Size
@@ -76,7 +76,7 @@ def seen_values(seen: SeenStep) -> dict[str, Any]:
     return values
 
 
-def action_values(action: Action) -> dict[str, Any]:
+def action_values(action: Action | ExecutableAction) -> dict[str, Any]:
     """An action with its own fields; a scroll also with the ``path`` to draw: [x1, y1, x2, y2]."""
     values = action.model_dump(mode="python")
     if isinstance(action, Scroll):

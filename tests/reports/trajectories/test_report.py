@@ -5,16 +5,18 @@ from __future__ import annotations
 import shutil
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
 
+from guieval.actions import Ask, DoubleClick, Drag, Hotkey, Point, Unsupported
+from guieval.history import in_words
 from guieval.journal.directory import TASKS
 from guieval.online.trajectory import TRAJECTORIES, last_attempts
 from guieval.reports.trajectories.reading import ENDINGS, read_online
 from guieval.reports.trajectories.writing import SIGNS, write_trajectories
 from tests.command_line import CommandLine
+from tests.json_values import Json
 from tests.online.test_runs import ENDED, task_id
 from tests.reports.scripted_runs import edited
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run
@@ -27,9 +29,9 @@ def run(tmp_path: Path) -> Path:
     return online_run(tmp_path)
 
 
-def tasks(report: Path) -> dict[str, Any]:
+def tasks(report: Path) -> dict[str, Json]:
     values = [value_in(file.read_text(encoding="ascii")) for file in sorted((report / "data").glob("task-*.js"))]
-    return {value["name"]: value for value in values}
+    return {str(value["name"]): value for value in values}
 
 
 def test_each_trajectory_has_its_steps_and_its_end(run: Path, guieval: CommandLine) -> None:
@@ -62,7 +64,7 @@ def test_a_second_report_and_another_place(run: Path, guieval: CommandLine, tmp_
 def test_a_moving_picture_has_each_screen(run: Path, guieval: CommandLine, form: str) -> None:
     assert guieval("report", run, "--moving", form).code == 0
     value = tasks(run / "report")[task_id(0)]
-    with Image.open(run / "report" / value["moving"]) as picture:
+    with Image.open(run / "report" / str(value["moving"])) as picture:
         assert (picture.n_frames, max(picture.size)) == (len(value["steps"]) + 1, 640)  # type: ignore[attr-defined]
 
 
@@ -129,3 +131,15 @@ def test_several_modes_and_what_is_refused(tmp_path: Path, guieval: CommandLine,
     assert guieval("report", tmp_path / "both").code == 0
     assert (tmp_path / "both" / "online" / "report" / "data" / "task-00000.js").exists()
     assert (tmp_path / "both" / "a" / "report" / "data" / "steps-00000.js").exists()
+
+
+def test_a_device_action_is_described_by_what_it_does() -> None:
+    at = Point(3, 4)
+    told = {
+        None: "zoom, which is not an action of the unified space",
+        Hotkey(keys=("ctrl", "s")): "Press ctrl+s.",
+        Drag(start=at, end=Point(5, 6)): "Drag from (3, 4) to (5, 6).",
+        DoubleClick(point=at): "Double click at (3, 4).",
+        Ask(text="Which?"): "Ask 'Which?'.",
+    }
+    assert {device: in_words(Unsupported(name="zoom", device=device)) for device in told} == told
