@@ -16,15 +16,7 @@ from guieval.scoring.matrix import protocols_for
 from guieval.steps import StepTaskModel
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
-from tests.exchange.predictions.files import (
-    agentcpm_row,
-    atlas_row,
-    guicourse_row,
-    kairos_row,
-    kit_row,
-    sspro_row,
-    write_lines,
-)
+from tests.exchange.predictions.files import agentcpm_row, atlas_row, guicourse_row, kairos_row, kit_row, sspro_row, write_lines
 from tests.made_runs import key, record, step, write_run
 from tests.rows import every_row
 
