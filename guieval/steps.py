@@ -390,6 +390,7 @@ class Score(Frozen):
     side_effects: tuple[str, ...] = ()
     reason: str = ""
     needs_stop: bool = _rare(False, "by the environment's own rule a task is a success only if the model ended it")
+    counts: dict[str, float] = _rare({}, "what the environment counted besides, by name")
 
     @classmethod
     def of_reward(cls, reward: float, *, success: bool, reason: str) -> Self:

@@ -14,6 +14,7 @@ from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
 from guieval.data.hub import Download, Offer, get, in_units, look_up, read_downloads
 from guieval.errors import UsageError
+from guieval.online.find import environments
 from guieval.registry import BENCHMARKS_GROUP, DATA, benchmark_class
 
 
@@ -28,10 +29,10 @@ def download(
     Licence and size are shown first. The same command continues an interrupted download. `guieval doctor` checks the folder
     at the end.
     """
-    kind = benchmark_class(bench)
+    kind = environments().get(bench) or benchmark_class(bench)
     wanted = downloads().get(bench)
     if wanted is None:
-        if not kind.needs_data:
+        if not getattr(kind, "needs_data", False):
             say(f"{bench} needs no download: it makes its own data.")
             return
         say(f"{bench} is not downloaded by guieval; get it from {kind.source}")
