@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
@@ -17,6 +17,7 @@ from guieval.errors import BOXES_DIVIDED, DataError, first_problem
 
 Setting: TypeAlias = Literal["high", "low", "grounding"]
 Verdict: TypeAlias = Literal["right", "wrong", "unparseable", "unsupported", "infrastructure_failure"]
+Model = TypeVar("Model", bound=BaseModel)
 VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unparseable", "unsupported", "infrastructure_failure")
 HistoryOrigin: TypeAlias = Literal["reference", "model"]
 PatchedBy: TypeAlias = Literal["thought-free", "off-policy", "on-policy"]
@@ -499,7 +500,7 @@ Record: TypeAlias = StepRecord | TaskRecord
 """One line of a journal."""
 
 
-def validated(model: type[BaseModel], text: str | bytes, *, file: Path | str, line: int) -> Any:
+def validated(model: type[Model], text: str | bytes, *, file: Path | str, line: int) -> Model:
     """Parse one JSON line into ``model``; a :class:`DataError` names file, line and field when it does not fit."""
     try:
         return model.model_validate_json(text)
