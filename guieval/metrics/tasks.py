@@ -52,6 +52,7 @@ def _ended_by(name: Ended) -> Callable[[Outcome], float]:
 
 
 _SUMS: Mapping[str, Callable[[Outcome], float]] = {
+    "judged": lambda outcome: not outcome.score.unjudged,
     "success": lambda outcome: outcome.score.success,
     "progress": lambda outcome: outcome.score.progress,
     "to be stopped": lambda outcome: outcome.score.needs_stop,
@@ -64,8 +65,8 @@ _SUMS: Mapping[str, Callable[[Outcome], float]] = {
     "steps": lambda outcome: outcome.steps or 0,
     "successes with steps": lambda outcome: outcome.steps is not None and outcome.ended == "success",
     "steps of successes": lambda outcome: (outcome.steps or 0) * (outcome.ended == "success"),
-    "stopped as finished": lambda outcome: outcome.stopped == "finish",
-    "false completion": lambda outcome: outcome.stopped == "finish" and not outcome.score.success,
+    "stopped as finished": lambda outcome: outcome.stopped == "finish" and not outcome.score.unjudged,
+    "false completion": lambda outcome: outcome.stopped == "finish" and not (outcome.score.success or outcome.score.unjudged),
     "side effects": lambda outcome: bool(outcome.score.side_effects),
     "unparseable": lambda outcome: outcome.unparseable,
     "unsupported": lambda outcome: outcome.unsupported,
@@ -255,10 +256,10 @@ class TaskMetric:
         return _sum(columns, self.above), below
 
 
-SUCCESS = TaskMetric(SUCCESS_RATE.name, "share of the repetitions that are a success", "success", _JUDGED, spans=True)
+SUCCESS = TaskMetric(SUCCESS_RATE.name, "share of the repetitions that are a success", "success", _JUDGED, "judged", spans=True)
 TASK_METRICS = (
     SUCCESS,
-    TaskMetric(PROGRESS.name, "mean progress that the environment states", "progress", _JUDGED, spans=True),
+    TaskMetric(PROGRESS.name, "mean progress that the environment states", "progress", _JUDGED, "judged", spans=True),
     *(
         TaskMetric(name, meaning, name, _ASKED, "to be stopped", spans=True)
         for name, meaning in {
@@ -275,7 +276,10 @@ TASK_METRICS = (
         "stopped as finished",
         better="less",
     ),
-    TaskMetric("with side effects", "repetitions with changes that nobody asked for", "side effects", _JUDGED, better="less"),
+    TaskMetric(
+        *("with side effects", "repetitions with changes that nobody asked for", "side effects", _JUDGED, "judged"),
+        better="less",
+    ),
     TaskMetric("mean steps", "steps of a repetition", "steps", _JUDGED, "with steps", "steps", "less"),
     TaskMetric(
         "mean steps of successes",
@@ -387,7 +391,7 @@ def _passed(columns: RunColumns) -> dict[str, Measured]:
     """Over the tasks whose repetitions all have an outcome; the intervals are over all tasks."""
     n = columns.repetitions
     lost, whole = n - columns.samples.astype(np.int64), columns.samples == n
-    if n == 1 or not whole.any():
+    if n == 1 or not whole.any() or not _sum(columns, "judged").any():
         return {}
     right = _sum(columns, "success").astype(np.int64)
     sizes, every = np.full(len(whole), n), np.ones_like(whole)

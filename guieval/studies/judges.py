@@ -196,13 +196,14 @@ class Agreement(NamedTuple):
 def agreement(chosen: Sequence[Case], verdicts: Mapping[tuple[EpisodeKey, int], JudgedTask]) -> Agreement:
     """How a judge's verdicts agree with the outcomes. ``sensitivity`` is the share of the environment's successes that it calls
     successes, ``specificity`` that of the others that it calls failures; kappa is Cohen's. What it did not answer readably
-    is missing from all of them."""
-    both = [
-        (case.outcome.score.success, found.verdict == "success")
+    is missing from all of them; what the environment did not judge is in its success rate alone."""
+    read = [
+        (case.outcome.score, found.verdict == "success")
         for case in chosen
         if (found := verdicts.get((case.task.episode_key, case.repetition))) and found.verdict in ("success", "failure")
     ]
-    n, missing = len(both), len(chosen) - len(both)
+    n, missing = len(read), len(chosen) - len(read)
+    both = [(score.success, judged) for score, judged in read if not score.unjudged]
     true, said = [true for true, _ in both], [said for _, said in both]
     of = "repetitions of tasks"
 
@@ -210,10 +211,10 @@ def agreement(chosen: Sequence[Case], verdicts: Mapping[tuple[EpisodeKey, int], 
         return share_of(sum(rows), len(rows), of, interval=bool(rows))
 
     return Agreement(
-        share_of(sum(said), n, of, missing=missing, interval=bool(n)),
+        share_of(sum(judged for _, judged in read), n, of, missing=missing, interval=bool(n)),
         share(true),
         share([a == b for a, b in both]),
-        Measured(_kappa(true, said), n, of, unit=""),
+        Measured(_kappa(true, said), len(both), of, unit=""),
         share([said for true, said in both if true]),
         share([not said for true, said in both if not true]),
     )

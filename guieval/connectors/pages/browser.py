@@ -23,7 +23,7 @@ from PIL import Image
 from guieval import actions
 from guieval.connectors.pages.fonts import fonts_variable
 from guieval.connectors.pages.keys import key_name
-from guieval.connectors.pages.window import NO_ADDRESS, NO_FILES, Dialog, Tab, Window, WindowCommand, permitted
+from guieval.connectors.pages.window import NO_ADDRESS, NO_FILES, Dialog, Tab, Window, WindowCommand, permitted, website
 from guieval.data.files import read_text
 from guieval.data.screenshots import png
 from guieval.errors import EnvironmentFailure, UsageError
@@ -102,13 +102,21 @@ class Browser:
     """
 
     def __init__(
-        self, playwright: Playwright, chromium: ChromiumProcess, size: tuple[int, int], scale: float, *, address_bar: bool
+        self,
+        playwright: Playwright,
+        chromium: ChromiumProcess,
+        size: tuple[int, int],
+        scale: float,
+        *,
+        address_bar: bool,
+        live: bool,
     ) -> None:
         self._playwright = playwright
         self._chromium = chromium
         self._size = size
         self._scale = scale
         self._address_bar = address_bar
+        self._live = live
         self._caret: Literal["hide", "initial"] = "hide"
         self._calls: set[asyncio.Timeout] = set()
         self._context: BrowserContext | None = None
@@ -141,9 +149,12 @@ class Browser:
         *,
         allow_network: bool = False,
         address_bar: bool = False,
+        live: bool = False,
         cjk: bool = False,
     ) -> Browser:
         """Start Chromium, whose pages reach only this machine without ``allow_network``.
+
+        ``live`` is for websites: time goes on in their pages, and the address bar opens every website.
 
         On Linux its text is in guieval's own fonts; with ``cjk``, Chinese, Japanese and Korean text is in Noto CJK, if that is
         installed.
@@ -163,7 +174,7 @@ class Browser:
         except BaseException:
             await _ended(playwright.stop)
             raise
-        return cls(playwright, chromium, size, scale, address_bar=address_bar)
+        return cls(playwright, chromium, size, scale, address_bar=address_bar, live=live)
 
     async def new_page(self, address: str, start: int = CLOCK_START) -> Page:
         """Open an address in a page of its own, without cookies or storage of earlier ones; ``start`` is the time there."""
@@ -191,6 +202,9 @@ class Browser:
         return context
 
     async def _load(self, page: Page, address: str, start: int) -> None:
+        if self._live:
+            await self._begin_live(page, address)
+            return
         # it runs until it is paused, which may be more than a second later, and cannot be paused in its past
         await page.clock.install(time=start - 60)
         await page.clock.pause_at(start + 1)
@@ -200,6 +214,14 @@ class Browser:
         self._changed = False
         self._caret = "initial" if await page.evaluate("CSS.supports('caret-animation', 'manual')") else "hide"
         await self._align_clock(page, start)
+
+    async def _begin_live(self, page: Page, address: str) -> None:
+        from playwright.async_api import Error
+
+        await page.goto(address, wait_until="commit")
+        self._changed, self._caret = False, "initial"
+        with suppress(Error):  # a website that goes on loading is shown as it is
+            await page.wait_for_load_state("load", timeout=LOAD_SECONDS * 1000)
 
     async def _align_clock(self, page: Page, start: int) -> None:
         """Let every page begin at the same time, and at the same distance from its next animation frame.
@@ -413,7 +435,7 @@ class Browser:
                 case "reload":
                     await page.reload(wait_until="commit")
                 case "go":
-                    address = permitted(command.text, self._start)
+                    address = website(command.text) if self._live else permitted(command.text, self._start)
                     if address is None:
                         self._notice(NO_ADDRESS)
                     else:
