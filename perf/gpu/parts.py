@@ -185,7 +185,7 @@ class Part:
         if supervised:
             what += f"{tasks} rows a step, {last['num_tokens'] / len(logged) / tasks:,.0f} tokens a row"
         else:
-            responses = f"{plan['batch']['replies']} responses of {last['completions/mean_length']:,.0f} tokens"
+            responses = f"{plan['batch']['responses']} responses of {last['completions/mean_length']:,.0f} tokens"
             what += f"{tasks} x {responses}, by vLLM on the same card, "
             what += f"{last['rows/trained']:,.0f} rows of up to {plan['rows']['tokens']:,} tokens a step"
         rows, unit = (tasks, "s a row") if supervised else (1, "s a step")

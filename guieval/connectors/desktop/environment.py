@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import psutil
@@ -23,8 +24,10 @@ from guieval.connectors.desktop.sandbox import MEGABYTE, TaskLimits, programs_di
 from guieval.connectors.desktop.session import DesktopSession
 from guieval.connectors.desktop.task import CLIPBOARD, SIZE, Language, SeededTask, judged, seeded, state_of
 from guieval.connectors.desktop.terminal_tasks import TERMINAL
+from guieval.connectors.pages.reference import picture_digest
 from guieval.data.plugin_options import at_least
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
+from guieval.errors import EnvironmentFailure
+from guieval.online.contract import UNKNOWN, ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.steps import Score
 
 REVISION = 1
@@ -61,6 +64,21 @@ class Desktop(ABCEnvironment):
     @property
     def version(self) -> str:
         return f"desktop-v{REVISION}-{self.language}-{programs_digest()}"
+
+    def identity(self) -> Mapping[str, str]:
+        with ThreadPoolExecutor(1) as thread:  # an event loop may run already
+            return {"reference screen": thread.submit(asyncio.run, self._look()).result()}
+
+    async def _look(self) -> str:
+        """A digest of the first screen of the first task, which shows the fonts and the theme."""
+        device = await self.open()
+        try:
+            await device.reset(self.tasks()[0], 0)
+            return picture_digest((await device.step([])).screenshot)  # once more, since a busy machine draws late
+        except EnvironmentFailure:
+            return UNKNOWN
+        finally:
+            await device.close()
 
     @cached_property
     def most_devices(self) -> int:

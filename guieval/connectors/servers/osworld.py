@@ -29,7 +29,7 @@ from guieval.data.files import read_bytes
 from guieval.data.names import parts_inside
 from guieval.data.plugin_options import at_least, seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
+from guieval.online.contract import UNKNOWN, ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.secrets import Redaction
 from guieval.steps import Score
 
@@ -148,6 +148,11 @@ class OSWorld(ABCEnvironment):
             package = "checkout"
         digest = sha256(b"\0".join(config.text for config in self.configs.values())).hexdigest()[:12]
         return f"{self.name}-{package}-{Path(self.selection).stem}-{digest}"
+
+    def identity(self) -> Mapping[str, str]:
+        chosen = ("provider_name", "os_type", "snapshot_name", "screen_size", "enable_proxy")
+        # the machine's image states no version
+        return {"machine image": UNKNOWN, **{name.replace("_", " "): str(self.settings[name]) for name in chosen}}
 
     @property
     def most_devices(self) -> int:

@@ -110,6 +110,7 @@ def test_a_fresh_start_shows_the_same_picture_bit_by_bit(desktop: Desktop) -> No
                     seen = await asyncio.wait_for(device.step([]), PATIENCE)
 
     on(desktop, lambda device: asyncio.wait_for(work(device), PATIENCE))
+    assert re.fullmatch("[0-9a-f]{12}", desktop.identity()["reference screen"])
 
 
 def test_text_that_no_keyboard_has_arrives_in_the_terminal(desktop: Desktop) -> None:

@@ -21,6 +21,7 @@ from guieval.connectors.servers.osworld import OSWorld, OSWorldVerified
 from guieval.connectors.servers.pyautogui_code import pyautogui_code
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
+from guieval.online.contract import UNKNOWN
 from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.devices import EVERY, failure, on, played
 from tests.online.test_runs import outcomes, settings, write_agent
@@ -162,6 +163,7 @@ def test_tasks_are_read_and_judged(examples: Path) -> None:
     typed, infeasible, half = environment.tasks()
     assert typed == EnvironmentTask("a1", 9, "Do a1.", subset="os") and half.subset == "gimp"
     assert environment.version.startswith("osworld-checkout-test_all-") and environment.most_devices == 1
+    assert {"snapshot name": "init_state", "machine image": UNKNOWN}.items() <= environment.identity().items()
     assert osworld(examples, max_steps=None, budget="50-steps").tasks()[2].max_steps == 50
 
     async def play(device: ABCDevice, task: EnvironmentTask, *actions: Any) -> Any:
