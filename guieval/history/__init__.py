@@ -11,7 +11,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from guieval.actions import Action, Click, LongPress, Open, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import (
+    Action,
+    Answer,
+    Ask,
+    Click,
+    Drag,
+    Hotkey,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+)
 from guieval.steps import HistoryOrigin, Sample, StepRecord, StepTaskModel
 
 HistorySource: TypeAlias = Literal["reference", "matched", "model", "mixed"]
@@ -90,9 +106,9 @@ def describe(action: Action) -> str:
     """A fixed English imperative sentence for an action, for steps whose benchmark has no text."""
     match action:
         case Click():
-            return f"Click at ({action.point.x:.0f}, {action.point.y:.0f})."
+            return f"Click at {_place(action.point)}."
         case LongPress():
-            return f"Long press at ({action.point.x:.0f}, {action.point.y:.0f})."
+            return f"Long press at {_place(action.point)}."
         case Scroll():
             return f"Swipe {action.direction}."
         case Type():
@@ -113,6 +129,20 @@ def in_words(action: Action | None) -> str:
     """An execution in plain words."""
     if action is None:
         return "a response without an action"
-    if isinstance(action, Unsupported):
-        return f"{action.name}, which is not an action of the unified space"
-    return describe(action)
+    if not isinstance(action, Unsupported):
+        return describe(action)
+    match action.device:
+        case None:
+            return f"{action.name}, which is not an action of the unified space"
+        case Hotkey():
+            return f"Press {'+'.join(action.device.keys)}."
+        case Drag(start=start, end=end):
+            return f"Drag {'' if start is None else f'from {_place(start)} '}to {_place(end)}."
+        case Answer() | Ask():
+            return f"{action.device.type.capitalize()} {action.device.text!r}."
+        case _:
+            return f"{action.device.type.replace('_', ' ').capitalize()} at {_place(action.device.point)}."
+
+
+def _place(point: Point) -> str:
+    return f"({point.x:.0f}, {point.y:.0f})"

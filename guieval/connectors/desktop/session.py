@@ -32,7 +32,7 @@ MOST_LOOKS = 160
 WATCH_SECONDS = 1.0
 """How often the memory of a task is compared with its limit while nothing else happens."""
 PAGE_BYTES = 4096
-_OWN = frozenset({"sh", "cat", "cksum", "base64", "timeout", "bwrap"})
+_OWN = frozenset({"sh", "grep", "cksum", "base64", "timeout", "bwrap"})
 """Names of the processes that look, which say nothing about the desktop."""
 _BEGIN = f"""exec 2>/dev/null
 mkdir -p /tmp/.X11-unix
@@ -44,7 +44,7 @@ until xdotool get_num_desktops; do sleep 0.05; done > /dev/null
 
 
 class _Look(NamedTuple):
-    """The screen's digest, the processor time of all processes, whether one works, and their memory in bytes."""
+    """The screen's digest, the processor time of all threads, whether one works, and their memory in bytes."""
 
     screen: bytes
     ticks: int
@@ -152,17 +152,19 @@ class DesktopSession:
         await self._process.wait()
 
     async def _look(self) -> _Look:
-        out = await self.run(f"cksum < {SCREEN}; cat /proc/[0-9]*/stat")
+        out = await self.run(f"cksum < {SCREEN}; grep -s . /proc/[0-9]*/task/[0-9]*/stat")
         screen, *lines = out.split(b"\n")
         ticks = memory = 0
         working = False
-        for line in lines:
-            name, _, rest = line.partition(b"(")[2].rpartition(b")")
+        for line in lines:  # /proc/PROCESS/task/THREAD/stat:THREAD (NAME) STATE ...
+            path, _, rest = line.partition(b"(")
+            name, _, rest = rest.rpartition(b")")
             fields = rest.split()
             if len(fields) < 22 or name.decode(errors="replace") in _OWN:
                 continue
+            _, _, process, _, thread, _ = path.split(b"/")
             ticks += int(fields[11]) + int(fields[12])
-            memory += int(fields[21]) * PAGE_BYTES
+            memory += int(fields[21]) * PAGE_BYTES * (process == thread)
             working |= fields[0] in (b"R", b"D")
         if memory > self._limits.memory * MEGABYTE:
             self._end(f"the task's processes use {memory // MEGABYTE:,} MB; the limit is {self._limits.memory:,}")

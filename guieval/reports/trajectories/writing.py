@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Unsupported
+from guieval.actions import Unsupported, executable
 from guieval.data.screenshots import resolve
 from guieval.errors import ScreenshotError
 from guieval.history import in_words
@@ -123,7 +123,7 @@ def _step_values(step: TrajectoryStep, screens: Screens) -> dict[str, Any]:
         "index": step.index,
         "screen": screens.shown(step.screenshot),
         "size": step.size,
-        "action": None if step.action is None else action_values(step.action),
+        "action": None if step.action is None else action_values(executable(step.action) or step.action),
         "words": clipped("; then ".join(map(in_words, step.actions or (None,)))),
         "missed": _missed(step),
         "thought": clipped(step.thought),

@@ -74,7 +74,7 @@ def seen_values(seen: SeenStep) -> dict[str, Any]:
     return values
 
 
-def action_values(action: Action) -> dict[str, Any]:
+def action_values(action: Action | ExecutableAction) -> dict[str, Any]:
     """An action with its own fields; a scroll also with the ``path`` to draw: [x1, y1, x2, y2]."""
     values = action.model_dump(mode="python")
     if isinstance(action, Scroll):

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from guieval.actions import Ask, DoubleClick, Drag, Hotkey, Point, Unsupported
+from guieval.history import in_words
 from guieval.journal.directory import TASKS
 from guieval.online.trajectory import TRAJECTORIES, last_attempts
 from guieval.reports.trajectories.reading import ENDINGS, read_online
@@ -129,3 +131,15 @@ def test_several_modes_and_what_is_refused(tmp_path: Path, guieval: CommandLine,
     assert guieval("report", tmp_path / "both").code == 0
     assert (tmp_path / "both" / "online" / "report" / "data" / "task-00000.js").exists()
     assert (tmp_path / "both" / "a" / "report" / "data" / "steps-00000.js").exists()
+
+
+def test_a_device_action_is_described_by_what_it_does() -> None:
+    at = Point(3, 4)
+    told = {
+        None: "zoom, which is not an action of the unified space",
+        Hotkey(keys=("ctrl", "s")): "Press ctrl+s.",
+        Drag(start=at, end=Point(5, 6)): "Drag from (3, 4) to (5, 6).",
+        DoubleClick(point=at): "Double click at (3, 4).",
+        Ask(text="Which?"): "Ask 'Which?'.",
+    }
+    assert {device: in_words(Unsupported(name="zoom", device=device)) for device in told} == told
