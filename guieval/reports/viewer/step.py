@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, scroll_path
+from guieval.actions import Action, Click, ExecutableAction, LongPress, Open, Point, Scroll, scroll_path
 from guieval.evaluation import ActionEvaluator, ClickRule, StepRules
 from guieval.evaluation.rules import polygon_of
 from guieval.frames import Size
