@@ -10,13 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from guieval.actions import Action, Boxes, Frozen, StopStatus
 from guieval.errors import BOXES_DIVIDED, DataError, first_problem
@@ -80,8 +74,6 @@ class EpisodeKey(NamedTuple):
 
 Plan: TypeAlias = Mapping[EpisodeKey, Sequence[int]]
 """The steps that a run evaluates: for every episode their indices, ascending (``range(n)`` for all n)."""
-
-
 ReferenceTypes: TypeAlias = Mapping[EpisodeKey, Mapping[int, str]]
 """The reference action types of a plan's steps, by step index; steps with an unknown type are left out."""
 
@@ -132,17 +124,14 @@ class StepTaskModel(Frozen):
 
     @property
     def key(self) -> StepKey:
-        """The key of the step."""
         return StepKey(self.benchmark, self.subset, self.episode_id, self.step_index)
 
     @property
     def episode_key(self) -> EpisodeKey:
-        """The key of the step's episode."""
         return EpisodeKey(self.benchmark, self.subset, self.episode_id)
 
     @property
     def boxes_of_screen(self) -> Boxes:
-        """The targets, and then the other elements."""
         return self.targets + self.elements
 
 
@@ -164,7 +153,6 @@ class Episode(Frozen):
 
     @property
     def key(self) -> EpisodeKey:
-        """The key of the episode."""
         return self.steps[0].episode_key
 
     def __len__(self) -> int:
@@ -207,12 +195,10 @@ class Usage(Frozen):
 
     @property
     def stated(self) -> bool:
-        """Whether a count is known."""
         return self.prompt_tokens is not None or self.completion_tokens is not None
 
     @property
     def whole(self) -> bool:
-        """Whether both counts are known."""
         return self.prompt_tokens is not None and self.completion_tokens is not None
 
 
@@ -224,8 +210,6 @@ OtherUsage: TypeAlias = Annotated[
         "computer-use model",
     ),
 ]
-
-
 KeyRemoved: TypeAlias = Annotated[
     bool, Field(exclude_if=lambda removed: not removed, description="the response held the API key, which was removed from it")
 ]
@@ -291,7 +275,6 @@ class Sample(Frozen):
 
     @property
     def answered(self) -> bool:
-        """Whether there is an answer to score."""
         return self.outcome.verdict != "infrastructure_failure"
 
 
@@ -331,7 +314,6 @@ class StepRecord(Frozen):
 
     @property
     def sample(self) -> Sample:
-        """The first sample, which step metrics use."""
         return self.samples[0]
 
     @property
@@ -346,12 +328,10 @@ class StepRecord(Frozen):
 
     @property
     def verdict(self) -> Verdict:
-        """That of the first sample."""
         return self.sample.outcome.verdict
 
     @property
     def exact(self) -> bool:
-        """Whether the first sample matches exactly."""
         return self.sample.outcome.exact_match
 
     @property
@@ -397,7 +377,6 @@ class OnlineTask(Frozen):
 
     @property
     def dataset(self) -> str:
-        """:data:`DATASET`."""
         return DATASET
 
 
@@ -414,6 +393,7 @@ class Score(Frozen):
     reason: str = ""
     needs_stop: bool = _rare(False, "by the environment's own rule a task is a success only if the model ended it")
     unjudged: bool = _rare(False, "the environment has no judge, so the task counts in neither success nor progress")
+    counts: dict[str, float] = _rare({}, "what the environment counted besides, by name")
 
     @classmethod
     def of_reward(cls, reward: float, *, success: bool, reason: str) -> Self:
@@ -435,7 +415,6 @@ class Outcome(Frozen):
 
     @property
     def verdict(self) -> Verdict:
-        """The outcome as the verdict of a step."""
         return "right" if self.score.success else "unparseable" if self.ended == "unparseable" else "wrong"
 
 
@@ -455,7 +434,6 @@ class Repetition(Frozen):
 
     @property
     def answered(self) -> bool:
-        """Whether it has an outcome."""
         return self.outcome is not None
 
     @property
@@ -491,17 +469,14 @@ class TaskRecord(Frozen):
 
     @property
     def billed(self) -> tuple[Repetition, ...]:
-        """The repetitions, which together are what the task cost."""
         return self.samples
 
     @property
     def verdict(self) -> Verdict:
-        """That of the first repetition."""
         return self.samples[0].verdict
 
     @property
     def exact(self) -> bool:
-        """Whether the first repetition is a success."""
         return self.verdict == "right"
 
 

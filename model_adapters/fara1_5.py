@@ -61,7 +61,6 @@ class Fara15(Fara):
         return self.prompt("fara1_5-browser-system")
 
     def _batch(self, task: StepTaskModel, call: Any, action: Action) -> tuple[Action, ...]:
-        """The answer, and the end."""
         if not isinstance(action, Stop) or not isinstance(call, dict):
             return ()
         return calls.answer_first("terminate", call.get("arguments", {}).get("answer"), action)

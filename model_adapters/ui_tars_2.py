@@ -120,7 +120,6 @@ class UITars2(ABCModel):
         return ParsedResponse(action, thought, batch=tuple(batch) if len(batch) > 1 else ())
 
     def _read(self, task: StepTaskModel, name: str, arguments: Mapping[str, Any]) -> list[Action]:
-        """The description of a function."""
         action = self.read_call(task, name, arguments)
         submitted = name == "type" and action != calls.ENTER and str(arguments.get("content")).endswith(SUBMITS)
         return [action, calls.ENTER] if submitted else [action]

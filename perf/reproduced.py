@@ -27,6 +27,7 @@ from guieval.exchange.importing import import_predictions
 from guieval.exchange.predictions import Predicted, detect_format, get_format
 from guieval.exchange.predictions.rows import PredictionRow, open_rows
 from guieval.metrics import summarise
+from guieval.metrics.kinds import of_steps
 from guieval.registry import load_benchmark
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run
@@ -190,7 +191,7 @@ def compare(source: Source, folder: Path) -> Compared:
             if "correctness" in row and (outcome.verdict == "unparseable") != (row.text("correctness") == "wrong_format"):
                 notes["unparseable there or here but not in both, so right in neither"] += 1
         run = import_predictions(file, Path(made) / "run", bench=source.benchmark, data=folder / LISTS).directory
-        summary = evaluate_run(run, protocol).summary
+        summary = of_steps(evaluate_run(run, protocol).summary)
         if (summary.exact_match.count, summary.verdicts.measured) != (right, n):
             raise DataError(
                 f"{file}: `guieval score` finds {summary.exact_match.count} of {summary.verdicts.measured} rows right"

@@ -67,7 +67,7 @@ def limits_pass(server: MockServer, limit: float) -> Iterator[None]:
         hanging: int = counts["hung"] + counts["malformed"] - expired
         return 0 < under_way == hanging
 
-    slow = patch("guieval.playground.mock_server.app._DRIPS", 1_000_000)  # an answer that drips does not come to its end either
+    slow = patch("guieval.playground.mock_server.malformed._DRIPS", 1_000_000)  # a dripping answer does not end either
     with slow, patch.object(Connections, "exchange", counted), ahead(limit, nothing_else):
         yield
 

@@ -12,6 +12,7 @@ from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelInput, ParsedResponse, Request, chat
 from guieval.steps import StepTaskModel
+from tests.json_values import read_json
 
 
 class Scripted(ABCModel):
@@ -34,7 +35,7 @@ class Scripted(ABCModel):
         return action.model_dump_json()
 
     def respond(self, request: Request) -> str:
-        asked = json.loads(request.input.text)
+        asked = read_json(request.input.text)
         action: Action = Click(point=Point(500.0, 500.0))
         if self.config.name == "scripted-hash":
             number = zlib.crc32(f"{asked['goal']}|{asked['past']}".encode())

@@ -22,7 +22,6 @@ LARGER: dict[str, Tier] = {
     "engines/vllm/test_vllm_server.py": "ci",
     "faults": "ci",
     "fuzz": "ci",
-    "journal/test_mutated_runs.py": "ci",
     "model_adapters/test_ceilings.py": "ci",
     "models/test_new_adapter.py": "ci",
     "connectors/pages": "ci",

@@ -31,7 +31,7 @@ API = {
     "runs": ("Runs", ("guieval.running.api", "guieval.settings", "guieval.running.config", "guieval.reports.opened")),
     "environments": ("Environments", ("guieval.online.contract", "guieval.online.find")),
     "rewards": ("Rewards", ("guieval.rewards",)),
-    "training": ("Training", ("guieval.training.config",)),
+    "training": ("Training", ("guieval.training.config", "guieval.training.settings")),
     "conformance": (
         "Conformance suites",
         ("guieval.conformance.benchmarks", "guieval.conformance.adapters", "guieval.conformance.environments"),

@@ -101,7 +101,6 @@ class Settings(NamedTuple):
 
     @classmethod
     def of(cls, kind: type[BaseModel], renamed: Mapping[str, str]) -> Settings:
-        """The fields of a class."""
         return cls({name: Setting(name, field) for name, field in kind.model_fields.items()}, renamed)
 
     def option(self, field: str) -> str:

@@ -229,7 +229,6 @@ class ABCBenchmark(Listing[Episode]):
         return self.located(self.load(by_key[named_key(by_key, which, subset, f"benchmark {self.name!r}")]))
 
     def located(self, episode: Episode) -> LocatedEpisode:
-        """An episode of this benchmark with the folder of its screenshots."""
         return LocatedEpisode(steps=episode.steps, root=self.root)
 
 

@@ -53,7 +53,6 @@ class Row:
             raise self.error(field, "is missing") from None
 
     def text(self, field: str) -> str:
-        """A string, which may be empty."""
         value = self.value(field)
         if not isinstance(value, str):
             raise self.error(field, f"expected a string, got {value!r:.80}")

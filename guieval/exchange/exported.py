@@ -17,6 +17,7 @@ from guieval.evaluation.protocol import SHARED
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.setup import UNKNOWN, facts_of
+from guieval.metrics.kinds import of_steps, of_tasks
 from guieval.metrics.measured import SHARE, Measured
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, open_run
 from guieval.reports.private_places import last_part
@@ -37,12 +38,10 @@ class ExportedMetric:
 
     @property
     def id(self) -> str:
-        """The name as an identifier."""
         return re.sub(r"[^\w.]+", "_", self.name, flags=re.ASCII).strip("_.").lower() or "unnamed"
 
     @property
     def value(self) -> float:
-        """The value, which an exported metric always has."""
         return self.measured.value or 0.0
 
 
@@ -60,7 +59,6 @@ class Exported:
 
     @property
     def manifest(self) -> Manifest:
-        """The run's manifest."""
         return self.run.manifest
 
     @property
@@ -185,18 +183,19 @@ def _of_steps(run: OpenedRun, protocol: Protocol) -> Iterator[ExportedMetric]:
     metrics = run.metrics(protocol.name)
     if metrics.state == "never answered":
         return
-    several = metrics.summary.verdicts.planned > metrics.summary.episodes
+    summary = of_steps(metrics.summary)
+    several = summary.verdicts.planned > summary.episodes
     shown = dict.fromkeys((*(SHARED[:4] if several else SHARED[:2]), *protocol.metrics))
     for metric in shown:
         if (measured := metrics[metric.name]).value is not None:
             yield ExportedMetric(metric.name, metric.describe(), _KINDS.get(metric.measure, "accuracy"), measured)
-    for name, measured in metrics.summary.further.items():
+    for name, measured in summary.further.items():
         if measured.value is not None and measured.unit == SHARE:
             yield ExportedMetric(name, f"{name}: of {measured.of}", "accuracy", measured)
 
 
 def _online(run: OpenedOnlineRun) -> Iterator[ExportedMetric]:
-    found = run.metrics().summary
+    found = of_tasks(run.metrics().summary)
     n, missing = found.repetitions, found.success.missing
     named = {
         "success rate": ("success_rate", "share of the judged repetitions that the environment judges as successful"),

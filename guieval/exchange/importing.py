@@ -7,44 +7,35 @@ nothing of it can be sent again.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from hashlib import sha256
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from guieval.actions import ActionSpace
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.data.content_digest import Content, read_content
 from guieval.data.doctor.counts import counted
 from guieval.data.editions import Edition, labels_of
-from guieval.data.files import becoming, read_bytes
 from guieval.data.plugin_options import check_options
 from guieval.data.selection import Choice, Selection, select
-from guieval.data.shipped import __version__
-from guieval.errors import DataError, JournalError, UsageError, known_name, nearest
+from guieval.errors import DataError, UsageError, known_name, nearest
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.evaluation.table.online import ENVIRONMENT
 from guieval.exchange.atif import ENDING
-from guieval.exchange.atif_reading import ReadTrajectories, make_run
+from guieval.exchange.atif_reading import make_run
+from guieval.exchange.imported import Found, Given, Imported, write_imported
 from guieval.exchange.osworld import is_osworld, osworld_tasks, write_trajectories
 from guieval.exchange.predictions import FORMATS, Predictions, detect_format, get_format, read_predictions
 from guieval.exchange.predictions.predicted import Predicted, PredictedTask
 from guieval.exchange.webarena_verified.judge import PACKAGE, WebArenaJudge, outcome_of, version_of
 from guieval.given import AnyPath, OneOrMore, every, one_path
-from guieval.history.modes import MODES
-from guieval.journal import SCHEMA, Journal, plan_rows, refuse_nested
-from guieval.journal.run_files import RecordedImport
-from guieval.journal.setup import Setup
+from guieval.journal import refuse_nested
 from guieval.models import ABCModel
 from guieval.models.scored_response import read_response
 from guieval.registry import benchmarks, load_benchmark, reading_model
-from guieval.running.kinds import RunKind, kind_of_mode
-from guieval.running.resume.identity import digest
-from guieval.scoring.score import evaluate_run, store_summary
+from guieval.running.kinds import kind_of_mode
 from guieval.steps import (
     EpisodeKey,
     Plan,
@@ -65,54 +56,6 @@ OWN = "guieval"
 """The format that names steps of a benchmark and nothing else."""
 NAMED = 50
 """How many rows with another label than the benchmark's a note names."""
-
-
-@dataclass(frozen=True)
-class Imported:
-    """The run that an import made: its ``directory``, and what the source held.
-
-    ``units`` are the planned steps, or tasks, of which ``answered`` have an answer or outcome. ``read`` is what a file held,
-    ``trajectories`` what ATIF's folder did.
-    """
-
-    directory: Path
-    format: str
-    benchmark: str
-    units: int
-    answered: int
-    kind: RunKind
-    notes: tuple[str, ...] = ()
-    read: Predictions | None = None
-    trajectories: ReadTrajectories | None = None
-
-
-class _Given(NamedTuple):
-    """A source, what tables call the ``model`` that it is of, and for a file of answers how they count and to which steps."""
-
-    source: Path
-    model: str
-    mode: str = "online"
-    protocol: str | None = None
-    reader: ABCModel | None = None
-    choice: Choice = Choice()
-    answered_only: bool = False
-    bench: str | None = None
-    opened: ABCBenchmark | None = None
-    data: Path | None = None
-    options: Mapping[str, Any] = {}
-
-
-class _Found(NamedTuple):
-    """What a source came to: records over the steps or tasks that count; ``left_out`` are its rows without a record."""
-
-    benchmark: str
-    protocol: str
-    chosen: Selection
-    records: Iterator[Record]
-    notes: Sequence[str] = ()
-    content: Content = Content({}, None, None)
-    space: ActionSpace = ActionSpace()
-    left_out: int = 0
 
 
 def import_predictions(
@@ -169,12 +112,12 @@ def import_predictions(
     if not anyway:
         read.refuse_other_labels(source)
     if read.tasks:
-        about, found = _Given(source, named, answered_only=answered_only), _of_tasks(source, read.tasks)
+        about, found = Given(source, named, answered_only=answered_only), _of_tasks(source, read.tasks)
     else:
-        about = _Given(source, named, mode, protocol, reader, choice, answered_only, bench, opened, data, bench_options or {})
+        about = Given(source, named, mode, protocol, reader, choice, answered_only, bench, opened, data, bench_options or {})
         found = _of_steps(about, read)
     found = found._replace(notes=[*_notes(read, source), *found.notes])
-    return replace(_write(out, about, read.format, found), read=read)
+    return replace(write_imported(out, about, read.format, found), read=read)
 
 
 def _check_places(source: Path, out: Path) -> None:
@@ -185,7 +128,7 @@ def _check_places(source: Path, out: Path) -> None:
     refuse_nested(out)
 
 
-def _of_steps(given: _Given, read: Predictions) -> _Found:
+def _of_steps(given: Given, read: Predictions) -> Found:
     """Answers to one benchmark's steps: over all of that benchmark's if its data are there, else over the file's own."""
     benchmark = _benchmark_of(given.source, read, given.bench)
     rows, notes = [row for row in read.rows if row.benchmark in (benchmark, "")], []
@@ -281,7 +224,7 @@ def _notes(read: Predictions, file: Path) -> Iterator[str]:
         )
 
 
-def _of_benchmark(given: _Given, benchmark: ABCBenchmark, rows: Iterable[Predicted]) -> _Found:
+def _of_benchmark(given: Given, benchmark: ABCBenchmark, rows: Iterable[Predicted]) -> Found:
     """Answers to a benchmark's steps, all of which count, or those of the choice; a step without an answer is missing."""
     refs = {ref.key: ref for ref in benchmark.index()}
     by_episode: dict[EpisodeKey, dict[int, Predicted]] = {}
@@ -310,7 +253,7 @@ def _of_benchmark(given: _Given, benchmark: ABCBenchmark, rows: Iterable[Predict
     content = read_content(chosen.refs, chosen.plan, benchmark.load)
     outside = sum(index not in chosen.plan.get(key, ()) for key, steps in by_episode.items() for index in steps)
     notes = [f"{counted(outside, 'answer')} to other steps than those chosen left out"] if outside else []
-    return _Found(benchmark.name, found.name, chosen, records(), notes, content, benchmark.action_space)
+    return Found(benchmark.name, found.name, chosen, records(), notes, content, benchmark.action_space)
 
 
 def _answered_only(chosen: Selection, answered: Mapping[EpisodeKey, Container[int]], file: Path) -> Selection:
@@ -329,7 +272,7 @@ def _answered_only(chosen: Selection, answered: Mapping[EpisodeKey, Container[in
     )
 
 
-def _by_itself(given: _Given, name: str, rows: Sequence[Predicted]) -> _Found:
+def _by_itself(given: Given, name: str, rows: Sequence[Predicted]) -> Found:
     """Answers with the steps that their own rows describe; nothing else is known, so nothing else counts."""
     if given.choice.narrows:
         raise UsageError("the file has its own steps: --split, --subset, --sample-set and --episodes are for `guieval score`")
@@ -356,7 +299,7 @@ def _by_itself(given: _Given, name: str, rows: Sequence[Predicted]) -> _Found:
     evaluator = ActionEvaluator(found)
     types = {key: {index: step.action.type for index, step in steps.items()} for key, steps in by_episode.items()}
     edition = Edition.of(first.dataset, labels_of(task for task, _ in tasks.values()))
-    return _Found(
+    return Found(
         name,
         found.name,
         Selection(refs, plan, "", text),
@@ -406,16 +349,16 @@ def _of_folder(
         if not read:
             raise UsageError(f"{str(source)!r} has no task: expected <domain>/<task>/result.txt or traj.jsonl")
         notes = ["the most steps of a task are taken to be the most that any of them took"]
-        about = _Given(source, name or read[0].place.parent.parent.name)
+        about = Given(source, name or read[0].place.parent.parent.name)
         found = _of_tasks(source, [each.task for each in read], notes)
-        return _write(out, about, chosen, found, lambda directory: write_trajectories(read, directory))
+        return write_imported(out, about, chosen, found, lambda directory: write_trajectories(read, directory))
     check_options(WebArenaJudge, options, f"the format {chosen!r}")
     rows = list(WebArenaJudge(**options).rows(source))
     outcomes = [outcome_of(row) for row in rows]
     keys = [each.task.episode_key if isinstance(each, PredictedTask) else each for each in outcomes]
     notes = [f"judged by {PACKAGE} {version}"] if (version := version_of(rows)) else []
     tasks = [each for each in outcomes if isinstance(each, PredictedTask)]
-    return _write(out, _Given(source, name or source.resolve().name), chosen, _of_tasks(source, tasks, notes, keys))
+    return write_imported(out, Given(source, name or source.resolve().name), chosen, _of_tasks(source, tasks, notes, keys))
 
 
 def _folder_format(folder: Path) -> str:
@@ -433,7 +376,7 @@ def _folder_format(folder: Path) -> str:
 
 def _of_tasks(
     source: Path, tasks: Sequence[PredictedTask], notes: Sequence[str] = (), planned: Iterable[EpisodeKey] | None = None
-) -> _Found:
+) -> Found:
     """Outcomes of tasks in an environment; one of the ``planned`` without an outcome is missing."""
     keys = dict.fromkeys((each.task.episode_key for each in tasks) if planned is None else planned)
 
@@ -448,70 +391,4 @@ def _of_tasks(
         raise UsageError(f"the file has outcomes of several environments ({', '.join(sorted(names))}); keep the rows of one")
     text = f"the {len(keys):,} tasks of {source.name}"
     chosen = Selection([EpisodeRef(key, 1) for key in keys], {key: range(1) for key in keys}, "", text)
-    return _Found(next(iter(names)), ENVIRONMENT.name, chosen, records(), notes)
-
-
-def _manifest(given: _Given, format: str, run: _Found) -> dict[str, Any]:
-    protocol, reader, source = get_protocol(run.protocol), given.reader, given.source
-    model: dict[str, Any] = {} if reader is None else reader.config.model_dump(mode="json", exclude={"scaffold"})
-    space = ActionSpace() if reader is None else reader.action_space
-    edition = run.content.edition
-    imported = RecordedImport(
-        format=format,
-        source=source.name,
-        sha256=None if source.is_dir() else sha256(read_bytes(source)).hexdigest(),
-        answered_only=given.answered_only,
-        left_out=run.left_out,
-        notes=list(run.notes),
-    )
-    return {
-        "schema": SCHEMA,
-        "guieval": __version__,
-        "created": datetime.fromtimestamp(source.stat().st_mtime, UTC).isoformat(timespec="seconds"),
-        "config": {
-            "model": {"name": given.model},
-            "data": {
-                "bench": run.benchmark,
-                "folder": None if given.data is None else str(given.data),
-                "bench_options": dict(given.options),
-            },
-            "history": {"mode": given.mode},
-        },
-        "model": {**model, "name": given.model},
-        "benchmark": {
-            "name": run.benchmark,
-            "episodes": len(run.chosen.plan),
-            "steps": sum(map(len, run.chosen.plan.values())),
-            "fingerprint": digest(plan_rows(run.chosen.plan)),
-            "content": run.content.sha256,
-            "edition": None if edition is None else edition.model_dump(mode="json"),
-        },
-        "selection": run.chosen.to_json(),
-        "imported": imported.to_json(),
-        "options": {} if reader is None else dict(reader.resolved_options),
-        "protocol": {"name": protocol.name, "fingerprint": protocol.fingerprint},
-        "mode": MODES[given.mode].to_json(),
-        "action_spaces": {"model": space.to_json(), "benchmark": run.space.to_json()},
-        "setups": [Setup().model_dump(mode="json")],
-    }
-
-
-def _write(
-    out: Path, given: _Given, format: str, run: _Found, also: Callable[[Path], object] = lambda directory: None
-) -> Imported:
-    """Write the run directory, with ``also`` what this writes into it; it is there when it is whole, and not before."""
-    answered: Counter[bool] = Counter()
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with becoming(out) as partial:
-            with Journal(partial, MODES[given.mode]) as journal:
-                journal.start(_manifest(given, format, run), run.chosen.plan, run.chosen.refs, run.content.types)
-                for record in run.records:
-                    journal.append(record)
-                    answered[record.samples[0].answered] += 1
-            also(partial)
-            store_summary(partial, evaluate_run(partial).summary)
-    except OSError as error:
-        raise JournalError(f"cannot write to {str(error.filename or out)!r}: {error.strerror}") from None
-    planned = sum(map(len, run.chosen.plan.values()))
-    return Imported(out, format, run.benchmark, planned, answered[True], kind_of_mode(given.mode), tuple(run.notes))
+    return Found(next(iter(names)), ENVIRONMENT.name, chosen, records(), notes)

@@ -108,6 +108,9 @@ class Mode:
     run_kind: Kind = "steps"
     """What runs are over. Nothing else reads it: what differs by it is in tables, see :meth:`of_kind`."""
 
+    recorded: bool = False
+    """Whether tasks are acted in on recorded screens, so that every benchmark has them, and not in an environment."""
+
     @property
     def sequential(self) -> bool:
         """Whether a step must wait for the answer to the previous one."""
@@ -191,6 +194,14 @@ MODES: dict[str, Mode] = {
             "first-mismatch",
             "sop, with several tries at each screen, waits forgiven (--tries, 3)",
             tries=TRIES,
+        ),
+        Mode(
+            "graph",
+            "model",
+            "never",
+            "the model acts in a graph of recorded screens, or on each episode as a path",
+            run_kind="tasks",
+            recorded=True,
         ),
         Mode("online", "model", "never", "the model acts in an environment, which judges the end state", run_kind="tasks"),
     )

@@ -29,7 +29,6 @@ class Spent(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The name with the mode."""
         return f"{self.name} ({self.mode})"
 
 

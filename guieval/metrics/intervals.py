@@ -51,13 +51,13 @@ class Interval:
     """From ``low`` to ``high``, of confidence ``level``: over ``episodes``, or ``wilson``'s, of independent observations.
 
     ``episodes``: over repeats too, of a mean over these; ``student``: of a mean over seeds or of a fitted line; ``profile``: of
-    a fitted curve; ``percentile``: of resampled models.
+    a fitted curve; ``percentile``: of resampled models; ``lang-reiczigel``: of a rate corrected for the errors of its judge.
     """
 
     low: float
     high: float
     level: float
-    method: Literal["episodes", "wilson", "percentile", "student", "profile"]
+    method: Literal["episodes", "wilson", "percentile", "student", "profile", "lang-reiczigel"]
 
 
 class Terms(NamedTuple):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 from typing import Protocol as Shape
 
 from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.history.modes import Kind, Mode
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.ledger import Ledger
-from guieval.metrics.summary import summarise_repeats
-from guieval.metrics.tasks import TaskLedger, summarise_tasks
+from guieval.metrics.measured import Measured
+from guieval.metrics.summary import RunSummary, State, Verdicts, summarise_repeats
+from guieval.metrics.tasks import TaskLedger, TaskSummary, summarise_tasks
 from guieval.steps import Plan, ReferenceTypes, StepKey, StepOutcome
 
 
@@ -32,8 +33,26 @@ class AnyLedger(Shape):
     def columns(self, plan: Plan | None = None, protocols: Sequence[str] | None = None, **about: Any) -> RunColumns: ...
 
 
-Summary: TypeAlias = Any
-"""A :class:`guieval.metrics.RunSummary`, or a :class:`guieval.metrics.TaskSummary` of an online run."""
+class Summary(Shape):
+    """What a :class:`guieval.metrics.RunSummary` and a :class:`guieval.metrics.TaskSummary` of an online run have."""
+
+    @property
+    def mode(self) -> str: ...
+    @property
+    def protocol(self) -> str: ...
+    @property
+    def verdicts(self) -> Verdicts: ...
+    @property
+    def metrics(self) -> Mapping[str, Measured]: ...
+    @property
+    def all_metrics(self) -> Mapping[str, Measured]: ...
+    @property
+    def state(self) -> State: ...
+    @property
+    def complete(self) -> bool: ...
+    def model_dump(self, *, mode: str) -> dict[str, Any]: ...
+
+
 _LEDGERS: Mapping[Kind, Callable[..., AnyLedger]] = {"steps": Ledger, "tasks": TaskLedger}
 
 
@@ -43,10 +62,24 @@ def ledger_of(mode: Mode, plan: Plan, evaluators: Sequence[ActionEvaluator], spa
 
 
 class _Summarise(Shape):
-    def __call__(self, runs: Sequence[RunColumns], protocol: Protocol, *, intervals: bool = ..., users: bool = ...) -> Any: ...
+    def __call__(
+        self, runs: Sequence[RunColumns], protocol: Protocol, *, intervals: bool = ..., users: bool = ...
+    ) -> Summary: ...
 
 
 _SUMMARISE: Mapping[str, _Summarise] = {"step": summarise_repeats, "task": summarise_tasks}
+
+
+def of_steps(summary: Summary) -> RunSummary:
+    """The summary of a run that is known to be over steps."""
+    assert isinstance(summary, RunSummary)
+    return summary
+
+
+def of_tasks(summary: Summary) -> TaskSummary:
+    """The summary of a run that is known to be over tasks."""
+    assert isinstance(summary, TaskSummary)
+    return summary
 
 
 def summary_of(columns: RunColumns, protocol: Protocol, *, intervals: bool = True, users: bool = True) -> Summary:

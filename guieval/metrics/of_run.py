@@ -37,7 +37,7 @@ class Metrics(Mapping[str, Measured]):
 
     def __getitem__(self, name: str) -> Measured:
         """A metric by its name, e.g. ``metrics["exact match"]``; :class:`UsageError` with the nearest name."""
-        known: Mapping[str, Measured] = self.summary.all_metrics
+        known = self.summary.all_metrics
         if name not in known:
             raise UsageError(f"there is no metric {name!r}{nearest(name, known)}; known: {', '.join(known)}")
         return known[name]
@@ -58,8 +58,7 @@ class Metrics(Mapping[str, Measured]):
     @property
     def state(self) -> State:
         """How far the steps came."""
-        state: State = self.summary.state
-        return state
+        return self.summary.state
 
     def to_pandas(self) -> pd.DataFrame:
         """The metrics as a DataFrame with one row each; needs the extra ``pandas``."""

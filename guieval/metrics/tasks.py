@@ -51,6 +51,15 @@ def _ended_by(name: Ended) -> Callable[[Outcome], float]:
     return lambda outcome: outcome.ended == name
 
 
+def _counted_as(name: str) -> Callable[[Outcome], float]:
+    return lambda outcome: outcome.score.counts.get(name, 0.0)
+
+
+_COUNTED = (
+    *("walks", "path progress", "steps of walked successes", "wasted steps", "actions", "misses", "wrong turns"),
+    *("recovered", "several edges", "free waits"),
+)
+"""What graphs of recorded screens count (:mod:`guieval.graphs.environment`)."""
 _SUMS: Mapping[str, Callable[[Outcome], float]] = {
     "judged": lambda outcome: not outcome.score.unjudged,
     "success": lambda outcome: outcome.score.success,
@@ -71,6 +80,7 @@ _SUMS: Mapping[str, Callable[[Outcome], float]] = {
     "unparseable": lambda outcome: outcome.unparseable,
     "unsupported": lambda outcome: outcome.unsupported,
     **{f"ended: {name}": _ended_by(name) for name in ENDS},
+    **{name: _counted_as(name) for name in _COUNTED},
 }
 """What is summed over the outcomes of a task: the columns of :attr:`RunColumns.outcomes`."""
 _PLACES = {name: place for place, name in enumerate(_SUMS)}
@@ -290,6 +300,19 @@ TASK_METRICS = (
         unit="steps",
         better="less",
     ),
+    TaskMetric("path progress", "done part of the shortest path", "path progress", "tasks with a way", "walks", spans=True),
+    TaskMetric(
+        "wasted steps",
+        "steps of successes beyond the shortest path",
+        "wasted steps",
+        "steps of successes",
+        "steps of walked successes",
+        better="less",
+    ),
+    TaskMetric("off the graph", "actions that no edge fits", "misses", "actions", "actions", better="less"),
+    TaskMetric("recovered", "wrong turns after which the goal was as near again", "recovered", "wrong turns", "wrong turns"),
+    TaskMetric("several edges", "actions that several edges fit", "several edges", "actions", "actions", better=None),
+    TaskMetric("free waits", "actions without an edge that took a wait", "free waits", "actions", "actions", better=None),
     TaskMetric("unparseable responses", "responses without an action", "unparseable", "steps", "steps", better="less"),
     TaskMetric(
         "unsupported actions", "actions that the environment cannot carry out", "unsupported", "steps", "steps", better="less"
@@ -356,8 +379,8 @@ def summarise_tasks(
 ) -> TaskSummary:
     """The metrics of a run of tasks, or their means over runs that are repeats; metrics of the user are of steps."""
     columns, scored = runs[0], [(run, run.judged[protocol.name]) for run in runs]
-    asked = any(_sum(run, "to be stopped").any() for run in runs)
-    shown = [metric for metric in TASK_METRICS if asked or metric.below != "to be stopped"]
+    of_some = {"to be stopped", *_COUNTED}
+    shown = [each for each in TASK_METRICS if each.below not in of_some or any(_sum(run, each.below).any() for run in runs)]
     metrics = {metric.name: measured(metric, scored, intervals=intervals) for metric in shown}
     passed = [_passed(run) for run in runs]
     counts = [run.ends(judged) for run, judged in scored]

@@ -95,13 +95,11 @@ class Composition(ABCModel):
 
     @cached_property
     def stage_names(self) -> tuple[str, ...]:
-        """The stages in order."""
         zoom = ("zoom",) * (self.options.zoom is not None)
         return ("planner", "grounder", *zoom) if self.grounder is not None else ("whole screen", *zoom)
 
     @property
     def stage_models(self) -> tuple[str, ...]:
-        """The checkpoint of each stage."""
         return tuple(checkpoints(self._of(name).config.name)[0] for name in self.stage_names)
 
     @property

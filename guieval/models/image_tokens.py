@@ -40,7 +40,6 @@ class Limits:
 
     @property
     def frame(self) -> ResizedPixels:
-        """The resize, with limits that explain the counts."""
         return ResizedPixels(self.factor, self.least[0], self.most[0] if self.shrunk else ANY)
 
     @property

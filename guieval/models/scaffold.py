@@ -94,7 +94,6 @@ class Waits(_OfScaffold):
 
     @property
     def given(self) -> dict[str, float]:
-        """The waits that are given, by name."""
         return self.model_dump(exclude_none=True)
 
 
@@ -187,7 +186,6 @@ class Scaffold(_OfScaffold):
 
     @property
     def family_options(self) -> dict[str, Any]:
-        """The options of the adapter that it sets."""
         named = {option: getattr(self, name) for option, name in OPTION_FIELDS.items()}
         return {**self.options, **{name: value for name, value in named.items() if value is not None}}
 
@@ -202,7 +200,6 @@ class Scaffold(_OfScaffold):
         return sha256(json.dumps(self.acts, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_json(self) -> dict[str, Any]:
-        """As a manifest records it."""
         return {**self.model_dump(mode="json", exclude_defaults=True), "name": self.name, "sha256": self.sha256}
 
 

@@ -22,7 +22,8 @@ class EnvironmentTask:
     """A task: its id, the most steps that an agent may take, and labels to report apart.
 
     ``goal`` is the instruction if it is known before :meth:`ABCDevice.reset`; in some environments it depends on the seed.
-    ``complexity`` is the environment's own measure, if it has one; some budgets are a multiple of it.
+    ``complexity`` is the environment's own measure, if it has one; some budgets are a multiple of it. ``unparseable`` are the
+    responses in a row without an action that end the task, if that is a rule of the environment and not the scaffold's.
     """
 
     id: str
@@ -31,6 +32,7 @@ class EnvironmentTask:
     subset: str = ""
     groups: Mapping[str, str] = field(default_factory=dict)
     complexity: float | None = None
+    unparseable: int | None = None
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ class ABCEnvironment(ABC):
     """Origin of the environment, in one line without a final stop."""
     licence: ClassVar[str] = ""
     """The licence as stated by its authors."""
+    mode: ClassVar[str] = "online"
+    """The mode in which agents act in it."""
     outward: ClassVar[frozenset[str]] = frozenset()
     """Options that name servers or programs: a run that is resumed uses them only if its user named or confirmed them."""
     tried: ClassVar[bool] = True

@@ -40,7 +40,7 @@ def load_environment(name: str, *, allow_network: bool = False, **options: Any) 
     if name not in known:
         unknown = f"unknown environment {name!r}{nearest(name, known)}"
         what = f"benchmark {name!r} has no environment" if name in list_benchmarks() else unknown
-        raise UsageError(f"{what}; mode online is for {', '.join(known)}")
+        raise UsageError(f"{what}; mode online is for {', '.join(each for each in known if known[each].mode == 'online')}")
     if allow_network:
         if "allow_network" not in option_names(known[name]):
             pages = [each for each, kind in known.items() if "allow_network" in option_names(kind)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from guieval.actions import Frozen
 from guieval.data.doctor.counts import counted
 from guieval.metrics import Measured, RunSummary, Summary, TaskSummary
 from guieval.metrics.breakdown import BreakdownCell as Scores
@@ -151,6 +152,7 @@ def online_tables(runs: Sequence[Run[TaskSummary]]) -> list[Table]:
 
 def report_json(summary: Summary) -> dict[str, Any]:
     """A run's summary with all metrics."""
+    assert isinstance(summary, Frozen)
     return {"state": summary.state, "summary": {name: getattr(summary, name) for name in type(summary).model_fields}}
 
 

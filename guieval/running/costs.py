@@ -114,7 +114,6 @@ class Price(Frozen):
         return reported * tokens.answers / tokens.reported
 
     def to_json(self) -> dict[str, Any]:
-        """The price as a run records it."""
         return self.model_dump(mode="json", exclude={"models"})
 
 
@@ -125,12 +124,10 @@ class PriceByModel(Frozen):
 
     @property
     def currency(self) -> str:
-        """That of all prices."""
         return next(iter(self.models.values())).currency
 
     @property
     def as_of(self) -> str:
-        """The dates of all prices."""
         return ", ".join(dict.fromkeys(price.as_of for price in self.models.values()))
 
     def cost(self, tokens: Tokens) -> float | None:

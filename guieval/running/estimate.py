@@ -168,7 +168,8 @@ def _published_lengths(config: RunConfig) -> Sequence[int] | None:
 def _published_tasks(config: RunConfig) -> Sequence[int] | None:
     """The published tasks of an environment, as episodes of one step; ``None`` if some are chosen, or they are not known."""
     data = config.data
-    number = environments()[data.bench].published_tasks(data.bench_options)
+    kind = environments().get(data.bench)
+    number = None if kind is None else kind.published_tasks(data.bench_options)
     return None if number is None or data.subset or data.episodes or data.limit else [1] * number
 
 

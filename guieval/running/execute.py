@@ -73,7 +73,6 @@ class Result(NamedTuple):
 
     @property
     def kind(self) -> RunKind:
-        """What the run is over."""
         return kind_of(self.config)
 
     @property
@@ -84,8 +83,7 @@ class Result(NamedTuple):
     @property
     def mode(self) -> str:
         """The mode, with what tells it from the plain one."""
-        mode: str = self.summary.mode
-        return mode
+        return self.summary.mode
 
     def metrics(self) -> Metrics:
         """The metrics by name, as ``guieval.open_run`` gives them."""

@@ -23,6 +23,7 @@ from guieval.models import ModelInput, Scaffold
 from guieval.models.composition import Composition
 from guieval.models.faults import named_faults
 from guieval.models.scaffold import OF_TASKS
+from guieval.online import ABCEnvironment
 from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import benchmark_class, default_data_folder, list_benchmarks, load_benchmark
@@ -35,6 +36,7 @@ from guieval.running.runner.episodes import EpisodeAsking
 from guieval.running.runner.step import Asker
 from guieval.settings import RunConfig
 from guieval.steps import OnlineTask, StepKey, StepRecord, TaskRecord
+from guieval.wings import offered
 
 
 class RunKind:
@@ -65,14 +67,14 @@ class RunKind:
         """Raise :class:`UsageError` if a rollout cannot sample it."""
 
     def needs_data(self, config: RunConfig) -> bool:
-        """Whether it reads a folder of data."""
         return benchmark_class(config.data.bench).needs_data
 
     def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
-        """What the run is over."""
         data = config.data
         if data.bench in environments() and data.bench not in list_benchmarks():
-            raise UsageError(f"{data.bench!r} is an environment, with no recorded episodes: add --mode online")
+            raise UsageError(
+                f"{data.bench!r} is an environment, with no recorded episodes: add --mode {environments()[data.bench].mode}"
+            )
         benchmark = load_benchmark(data.bench, data.folder, **data.bench_options)
         if data.skip_damaged:
             benchmark = benchmark.skipping_damaged()
@@ -155,12 +157,12 @@ class Tasks(RunKind):
         given = config.flat()
         if given["protocol"] not in (None, PROTOCOL):
             taken = f"so it takes no protocol {given['protocol']!r}"
-            raise UsageError(f"mode online is judged by the environment, {taken}")
+            raise UsageError(f"mode {config.history.mode} is judged by the environment, {taken}")
         for name in ("sample_set", "overlay", "fixed_thoughts", "replay", "local_images"):
             if given[name]:
-                raise UsageError(f"{name} does not fit mode online: there is no recorded episode")
+                raise UsageError(f"{name} does not fit mode {config.history.mode}: there is no recorded episode")
         if config.cluster.kind != "none":
-            raise UsageError("mode online runs on this machine: leave out --cluster")
+            raise UsageError(f"mode {config.history.mode} runs on this machine: leave out --cluster")
 
     def check_rounds(self) -> None:
         raise UsageError("a rollout samples recorded steps; online, `guieval run --mode online --samples N` repeats every task")
@@ -171,7 +173,7 @@ class Tasks(RunKind):
     def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
         data, online = config.data, config.online
         options = {**_set_by(scaffold, data.bench), **data.bench_options}
-        environment = load_environment(data.bench, allow_network=online.allow_network, **options)
+        environment = _acted_in(config, options)
         budget = {} if "max_steps" in data.bench_options else scaffold.budget.model_dump()
         folder, most = default_data_folder(data.bench), online.max_steps
         return EnvironmentTasks(folder, environment, most, **budget, **dict(scaffold.tasks)), None
@@ -220,6 +222,20 @@ class Tasks(RunKind):
         for number, sample in enumerate(record.samples):
             for usage in sample.other_usage if number not in record.earlier else ():
                 tokens.count_other(usage)  # those of the answers are next to the journal
+
+
+def _acted_in(config: RunConfig, options: dict[str, Any]) -> ABCEnvironment:
+    """The environment, or the benchmark's graph, in a mode that acts on recorded screens."""
+    data, mode, allow = config.data, config.history.mode, config.online.allow_network
+    if get_mode(mode).recorded:
+        if allow:
+            raise UsageError(f"--allow-network is for web pages, and mode {mode} has recorded screens")
+        made: ABCEnvironment = offered("modes", mode)(data.bench, data.folder, **options)
+        return made
+    kind = environments().get(data.bench)
+    if kind is not None and kind.mode != mode:
+        raise UsageError(f"{data.bench!r} has recorded screens: --mode {kind.mode} acts on them")
+    return load_environment(data.bench, allow_network=allow, **options)
 
 
 def _stages(run: ResolvedRun) -> int:

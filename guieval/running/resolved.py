@@ -62,7 +62,6 @@ class ResolvedRun:
 
     @property
     def engine(self) -> Engine:
-        """The engine that answers."""
         return self.answering.engine
 
     @property
@@ -105,7 +104,6 @@ class ScreenshotCheck:
         self._done = False
 
     def skip(self) -> None:
-        """Count the screenshots as looked at."""
         self._done = True
 
     def look(self, run: ResolvedRun, *, resume: bool) -> str | None:

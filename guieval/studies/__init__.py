@@ -8,6 +8,7 @@ _COMMANDS = (
     "correlate",
     "power",
     "judge",
+    "judges",
     "select",
     "fit-scaling",
     "thoughts",

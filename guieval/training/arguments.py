@@ -13,7 +13,8 @@ from typing import Any, get_args, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from guieval.errors import UsageError, first_problem, nearest
-from guieval.training.config import BatchSettings, SFTTraining, TrainingConfig
+from guieval.training.config import SFTTraining, TrainingConfig
+from guieval.training.settings import BatchSettings
 from guieval.training.trainings import CHECKPOINTS
 
 TRUNCATED = {"vllm_importance_sampling_mode": "token_truncate", "vllm_importance_sampling_clip_max": 2.0}

@@ -27,8 +27,9 @@ from guieval.running.resolved import GivenParts
 from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.training.checkpoints import keep_until
-from guieval.training.config import Evaluation, TrainingConfig
+from guieval.training.config import TrainingConfig
 from guieval.training.lockstep import LiveModel, LockstepEngine
+from guieval.training.settings import Evaluation
 from guieval.training.sharding import whole_root
 from guieval.training.vllm_evaluation import AT_ONCE, RolloutVLLM, awake
 from guieval.training.weights import Weights

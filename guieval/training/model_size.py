@@ -18,8 +18,9 @@ from guieval.data.files import read_text
 from guieval.data.shipped import config_folder
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
-from guieval.training.config import Lora, TrainingConfig
+from guieval.training.config import TrainingConfig
 from guieval.training.memory import Layer, ModelSize
+from guieval.training.settings import Lora
 from guieval.training.weights import freeze, lora_config
 
 

@@ -24,7 +24,7 @@ from guieval.rewards.probes import BLIND, probe
 from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.rewards.signs import SIGNS, words
 from guieval.steps import StepTaskModel
-from guieval.training.config import RewardWatchSettings
+from guieval.training.settings import RewardWatchSettings
 
 PREFIX = "watch/"
 REWARD, EXACT, BLIND_POLICY = f"{PREFIX}reward", f"{PREFIX}exact_match", f"{PREFIX}blind_policy"

@@ -20,8 +20,9 @@ from guieval.journal import write_atomically
 from guieval.running.api import run
 from guieval.settings import Online
 from guieval.studies.training_curves import EVALUATIONS, SETTINGS, evaluations
-from guieval.training.config import Evaluation, TrainingConfig, parse_config
+from guieval.training.config import TrainingConfig, parse_config
 from guieval.training.evaluation import metrics_of, run_config
+from guieval.training.settings import Evaluation
 from guieval.training.trainings import COMPLETE, FINAL, checkpoints
 
 SECONDS = 30.0

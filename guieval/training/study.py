@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guieval.errors import UsageError
-from guieval.training.config import RewardSettings, TrainingConfig, parse_config
+from guieval.training.config import TrainingConfig, parse_config
 from guieval.training.session import refuse_another
+from guieval.training.settings import RewardSettings
 from guieval.training.trainings import PlannedTraining
 
 

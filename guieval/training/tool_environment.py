@@ -19,7 +19,7 @@ from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observati
 from guieval.online.attempt import within
 from guieval.online.find import load_environment
 from guieval.steps import Outcome
-from guieval.training.config import JudgeReward
+from guieval.training.settings import JudgeReward
 
 Blocks = list[dict[str, Any]]
 """Content blocks of a chat message: ``{"type": "image", "image": PIL}`` and ``{"type": "text", "text": ...}``."""

@@ -15,7 +15,8 @@ from guieval.engines.in_process.attention import batch_windows, implementation
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.models import ABCModel
-from guieval.training.config import Lora, TrainingConfig
+from guieval.training.config import TrainingConfig
+from guieval.training.settings import Lora
 
 
 @dataclass(frozen=True)

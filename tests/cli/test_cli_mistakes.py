@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from guieval.playground.mock_server import MockServer
 from guieval.settings import RunConfig
 from tests.cli.demo_runs import BASELINE, MODEL, SERVED, SMALL, centre, command
 from tests.command_line import CommandLine
+from tests.json_values import read_json
 from tests.outage import hold
 from tests.programs import started
 from tests.rows import every_row
@@ -138,7 +138,7 @@ def test_nobody_reading_the_output_does_not_stop_a_run(server: MockServer, demo:
     words = " ".join(program(server, demo, tmp_path / "run"))
     done = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True)
     assert "Traceback" not in done.stderr and "Exception" not in done.stderr, done.stderr
-    assert json.loads((tmp_path / "run" / METRICS).read_text())["state"] == "finished"
+    assert read_json((tmp_path / "run" / METRICS).read_text())["state"] == "finished"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
@@ -171,7 +171,7 @@ def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path
         rest = guieval("run", "--resume", run, "--base-url", quick.base_url, "--quiet", "--concurrency", "1")
     assert rest.code == 0, rest
     for mode in ("offline", "soeval", "sop"):
-        assert json.loads((run / mode / METRICS).read_text())["state"] == "finished"
+        assert read_json((run / mode / METRICS).read_text())["state"] == "finished"
     wrong = guieval.sentence("run", "--resume", run / "sop", "--mode", "sop", "--mode", "offline")
     assert "has no run in mode 'offline', only in sop" in wrong
 

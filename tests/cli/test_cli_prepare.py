@@ -21,6 +21,7 @@ from guieval.journal import LOCK
 from guieval.registry import benchmarks
 from tests.command_line import CommandLine
 from tests.exchange.predictions.files import agentcpm_row
+from tests.json_values import read_json
 from tests.killed import kills, operations
 from tests.online.test_runs import settings, write_agent
 from tests.programs import signalled, started
@@ -44,7 +45,7 @@ def test_prepare_states_what_it_made_and_what_to_run_next(release: Path, tmp_pat
     out = tmp_path / "my out"
     done = guieval("data", "prepare", "episodes", "--source", release, "--out", out)
     assert done.code == 0 and done.err.startswith("progress: preparing episodes: 100 %, 3 of 3 episodes, ")
-    result = json.loads((out / "prepared.json").read_text())
+    result = read_json((out / "prepared.json").read_text())
     first, *_, digest, command = done.out.splitlines()
     assert first == f"episodes prepared in {out}: 3 episodes, {result['steps']} steps"
     assert digest == f"  sha256 of episodes.jsonl: {result['sha256']}"
@@ -128,7 +129,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path, guiev
     assert 0 < int(stopped.group(1).replace(",", "")) < many
     done = guieval("data", "prepare", "episodes", "--source", release, "--out", out)
     assert (done.code, done.out.split(": ")[1].split(" ")[0]) == (0, f"{many:,}")
-    assert [json.loads(line)["episode_id"] for line in file.read_text().splitlines()] == [str(each) for each in range(many)]
+    assert [read_json(line)["episode_id"] for line in file.read_text().splitlines()] == [str(each) for each in range(many)]
 
 
 def test_export_writes_what_the_episodes_benchmark_reads(release: Path, tmp_path: Path, guieval: CommandLine) -> None:

@@ -17,6 +17,7 @@ from guieval.errors import GuievalError
 from guieval.journal.lines import read_line
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import StepTaskModel
+from tests.json_values import read_json
 from tests.made_runs import record, step
 from tests.rows import every_row
 
@@ -27,8 +28,8 @@ WORDS = ("targets (boxes where a right click may land)", "elements (boxes of wha
 
 def earlier_line(task: StepTaskModel, *actions: Action) -> bytes:
     """A journal's line as earlier versions wrote it."""
-    written = json.loads(record(task, *actions).model_dump_json())
-    return json.dumps({**written, "task": json.loads(earlier_json(task))}).encode() + b"\n"
+    written = read_json(record(task, *actions).model_dump_json())
+    return json.dumps({**written, "task": read_json(earlier_json(task))}).encode() + b"\n"
 
 
 @every_row(

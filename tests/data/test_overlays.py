@@ -122,7 +122,7 @@ def test_a_stored_run_is_scored_again_with_an_overlay(tmp_path: Path) -> None:
     back: dict[str, Any] = {"alternatives": [BACK.model_dump(mode="json")]}
     added = overlay(tmp_path, line(0, **back), line(0, "elsewhere", **back))
     before, after = evaluate_run(run), evaluate_run(run, overlay=added)
-    assert (before.summary.exact_match.count, after.summary.exact_match.count) == (0, 1)
+    assert (before.summary.metrics["exact match"].count, after.summary.metrics["exact match"].count) == (0, 1)
     assert after.notes == ("1 of the 2 steps that the overlay adds to are recorded in this run",)
     assert all(record.task.alternatives == () for record in RunFolder(run).records)  # the journal is as it was
     assert "overlay" not in RunFolder(run).manifest.to_json()

@@ -54,6 +54,7 @@ REFUSED: dict[str, str] = {
     "engines.md": f"{NO_MODEL}|{NO_FILE}",
     "environments.md": rf"{NO_MODEL}|needs (?:MobileGym's|the) package|which has no apps|which is not a program",
     "episodes.md": f"{NO_MODEL}|{NO_FILE}",
+    "graphs.md": rf"{NO_MODEL}|{NO_FILE}|has no tasks.json|could not be read: .*(?:not known|HF_HUB_OFFLINE)",
     "online.md": f"{NO_MODEL}|{NO_FILE}|is no online run",
     "predictions.md": NO_FILE,
     "rollouts.md": NO_FILE,

@@ -16,6 +16,7 @@ from guieval.exchange.exported import exported
 from guieval.exchange.formats import format_named
 from guieval.journal import RunFolder
 from guieval.journal.directory import TASKS
+from guieval.metrics.kinds import of_tasks
 from guieval.online.trajectory import SCREENS
 from guieval.reports.opened import OpenedOnlineRun, open_run
 from guieval.reports.trajectories.reading import read_online
@@ -66,7 +67,7 @@ def test_a_repetition_that_failed_comes_back(run: Path, tmp_path: Path) -> None:
         error = {"stage": "environment", "message": "the phone is gone"}
         line["samples"][1] = {"error": error}
     make_run(trajectories(copy, tmp_path / "atif"), tmp_path / "back")
-    assert shown(tmp_path / "back").metrics() == shown(copy).metrics() and shown(copy).metrics().summary.failed == 1
+    assert shown(tmp_path / "back").metrics() == shown(copy).metrics() and of_tasks(shown(copy).metrics().summary).failed == 1
     failed = shown(tmp_path / "back").trajectory(task_id(2), 1).trajectory
     assert failed.failure == "the phone is gone"
 

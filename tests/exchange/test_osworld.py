@@ -235,7 +235,7 @@ def test_a_uid_names_the_step(uid: str, episode: str, step: int, tmp_path: Path)
 def test_replies_are_read_by_the_models_adapter_and_judged_by_the_benchmarks_labels(tmp_path: Path) -> None:
     file = files(tmp_path, TAP, "actions:\nanswer, task complete", "actions:\ntap, <point> 1 1</point>")
     run = import_predictions(file, tmp_path / "run", bench="episodes", data=tmp_path, model="minicpm-gui").directory
-    assert evaluate_run(run).summary.exact_match.count == evaluate_run(run, reparse=True).summary.exact_match.count == 2
+    assert evaluate_run(run)["exact match"].count == evaluate_run(run, reparse=True)["exact match"].count == 2
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

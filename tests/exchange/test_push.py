@@ -19,6 +19,7 @@ from guieval.models import Request
 from guieval.online.trajectory import TRAJECTORIES, read_trajectories
 from guieval.reports.opened import OpenedRun, open_run
 from tests.data.hub.local_hub import LocalHub, serving
+from tests.json_values import read_json
 from tests.reports.scripted_runs import edited, made_run
 from tests.reports.trajectories.made_online import online_run
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
@@ -148,7 +149,7 @@ def test_a_key_is_refused(line: str, words: str, tmp_path: Path, monkeypatch: py
 
 def test_a_key_in_a_reply_stops_the_upload(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run", rewrite=lambda manifest: manifest["model"].update(notes=f"used {TOKEN}"))
-    assert TOKEN in json.dumps(json.loads((run / MANIFEST).read_text()))
+    assert TOKEN in json.dumps(read_json((run / MANIFEST).read_text()))
     with serving(LocalHub(REPOSITORY, {})) as hub:
         refused = push(hub.url, run, "--yes")
         assert refused.returncode == 2 and "holds the value of the variable HF_TOKEN" in refused.stderr

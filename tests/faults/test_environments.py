@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -22,6 +21,7 @@ from guieval.registry import load_benchmark
 from tests.faults.rows import Row, rows
 from tests.faults.test_disks import no_file_beyond
 from tests.faults.test_machines import listen
+from tests.json_values import read_json
 from tests.online.acting import Acting, below, browsers, left_of, signal_all, steps_recorded, wait_for_steps
 from tests.online.devices import require_chromium
 from tests.online.test_runs import figures_of, outcomes, reference, task_id
@@ -211,4 +211,4 @@ def test_a_kill_ends_the_browsers_and_the_resume_goes_on(on_pages: Acting, clean
         row.check_seen(on_pages.run(run, resume=True))
         assert outcomes(run) == outcomes(clean)
         assert steps <= on_pages.asked() - before <= steps + 2  # one for each device
-        assert json.loads((run / "metrics.json").read_text())["state"] == "finished"
+        assert read_json((run / "metrics.json").read_text())["state"] == "finished"

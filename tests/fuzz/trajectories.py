@@ -11,6 +11,7 @@ from guieval.errors import DataError, UsageError
 from guieval.exchange.atif_reading import make_run
 from guieval.exchange.exported import exported
 from guieval.exchange.formats import format_named
+from guieval.metrics.kinds import of_tasks
 from guieval.reports.opened import OpenedOnlineRun, open_run
 from tests.online.test_runs import task_id
 from tests.reports.trajectories.made_online import online_run
@@ -43,7 +44,7 @@ class Trajectories(Target):
                 raise Wrong("a refused import leaves a run") from None
             return
         run = open_run(self._out)
-        if not isinstance(run, OpenedOnlineRun) or run.metrics().summary.tasks != made.tasks:
+        if not isinstance(run, OpenedOnlineRun) or of_tasks(run.metrics().summary).tasks != made.tasks:
             raise Wrong(f"the run has not the {made.tasks} tasks that were read")
         for task in run.tasks:
             len(run.trajectory(task))

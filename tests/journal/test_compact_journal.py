@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from guieval.journal import PACKED_STEPS, STEPS, Journal, Records, RunFolder
 from guieval.journal.lines import json_line, read_line, read_name, write_line
 from guieval.running.config import parse
 from guieval.steps import Patch, Sample, StepError, StepOutcome, StepRecord, Usage
+from tests.json_values import read_json
 from tests.made_runs import step
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
@@ -96,7 +96,7 @@ def packed(record: StepRecord) -> bytes:
 def test_a_packed_line_gives_back_every_value_and_holds_no_newline_but_its_last(record: StepRecord) -> None:
     line = packed(record)
     assert line.index(b"\n") == len(line) - 1
-    assert json.loads(json_line(line)) == json.loads(record.model_dump_json())
+    assert read_json(json_line(line)) == read_json(record.model_dump_json())
     assert read_line(line) == StepRecord.model_validate_json(record.model_dump_json())
     assert read_name(line) == (record.task.key, record.finished)
 

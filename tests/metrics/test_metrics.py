@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +25,7 @@ from guieval.metrics.measured import Measured
 from guieval.metrics.protocol_metric import ProtocolMetric
 from guieval.metrics.summary import WITHOUT_OPEN
 from guieval.steps import VERDICTS, Plan, Sample, StepOutcome, StepRecord, Usage, Verdict
+from tests.json_values import read_json
 from tests.made_runs import key, step
 from tests.metrics.made_columns import PROTOCOL, made_columns, made_ledger, summarise, whole
 from tests.rows import every_row
@@ -698,7 +698,7 @@ def test_simulated_sop_agrees_with_its_closed_form(shared_data: Path, probabilit
     if not file.is_file():
         pytest.skip(f"no AndroidControl episodes at {file}")
     with gzip.open(file) as lines:
-        lengths = [len(json.loads(line)["steps"]) for line in lines]
+        lengths = [len(read_json(line)["steps"]) for line in lines]
     assert (len(lengths), sum(lengths)) == (1543, 8444)
     rng = random.Random(20250917)
     ledger = made_ledger({key(str(number)): range(length) for number, length in enumerate(lengths)}, SOP)

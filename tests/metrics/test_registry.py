@@ -83,7 +83,7 @@ def test_every_command_shows_it_in_its_unit_and_ranks_less_as_better(guieval: Co
     assert card["measured"] == found and card["value"] == "15.5 \u2030 of the screen"
     opened = open_run(near)
     assert isinstance(opened, OpenedRun)
-    assert evaluate_run(near).summary.further[NAME].value == opened.metrics()[NAME].value == found["value"]
+    assert evaluate_run(near)[NAME].value == opened.metrics()[NAME].value == found["value"]
 
 
 def test_a_package_names_it_as_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_a_package_names_it_as_an_entry_point(tmp_path: Path, monkeypatch: pytes
     monkeypatch.syspath_prepend(str(tmp_path))
     entry = EntryPoint("distance", "installed_metrics:distance", registry.METRICS_GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
-    assert NAME in evaluate_run(a_run(tmp_path / "run", 10.0)).summary.further
+    assert NAME in evaluate_run(a_run(tmp_path / "run", 10.0))
 
 
 def test_a_ratio_of_sums_leaves_out_steps_without_a_number(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_ratio_of_sums_leaves_out_steps_without_a_number(tmp_path: Path) -> No
         odd = np.arange(len(run)) % 2 == 1
         return judged.exact_match & odd, np.where(odd, 1.0, np.nan)
 
-    found = evaluate_run(a_run(tmp_path / "run", 10.0)).summary.further["odd steps right"]
+    found = evaluate_run(a_run(tmp_path / "run", 10.0))["odd steps right"]
     assert found.n == 6 and found.value is not None and found.unit == "share"
 
 

@@ -7,7 +7,6 @@ and read by the adapter's table of calls: only the notation is theirs, the meani
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from guieval.models.parsing import function_text
 from guieval.models.parsing.call_tables import CallTable, ScrollWords
 from guieval.models.parsing.capital_calls import CALLS as CAPITAL
 from guieval.steps import Setting, StepTaskModel
+from tests.json_values import read_json
 
 from .damages import DAMAGES, THOROUGH
 from .steps import adapter, step
@@ -517,7 +517,7 @@ class Header(NamedTuple):
 def table_of(family: Family) -> tuple[Header, list[Row]]:
     """A family's committed table."""
     first, *lines = family.file.read_text(encoding="utf-8").splitlines()
-    return Header(**json.loads(first)), [Row(*json.loads(line)) for line in lines]
+    return Header(**read_json(first)), [Row(*read_json(line)) for line in lines]
 
 
 def theirs(family: Family, row: Row) -> act.Action | None:

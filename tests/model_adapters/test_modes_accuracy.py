@@ -29,7 +29,8 @@ from guieval.models import ABCModel, Engine
 from guieval.online.tasks import EnvironmentTasks
 from guieval.playground.environments.phone import PhoneEnvironment
 from guieval.playground.mock_server import MockServer, MockSettings, wrong_action
-from guieval.playground.mock_server.app import Answers, PolicyResponse, Tag, uniform
+from guieval.playground.mock_server.answers import PolicyResponse
+from guieval.playground.mock_server.app import Answers, Tag, uniform
 from guieval.playground.mock_server.policies import policy_answers
 from guieval.playground.phone import PhoneEpisode, generate_episode
 from guieval.registry import load_benchmark

@@ -16,6 +16,7 @@ from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
 from tests.command_line import CommandLine
+from tests.json_values import read_json
 from tests.rows import every_row
 
 from .replies import rows
@@ -33,7 +34,7 @@ def test_without_the_interface_the_functions_are_described() -> None:
     (text,) = request.messages[0].parts
     described = str(text).partition("The functions, as JSON:\n")[2].split("\n")
     offered = [each["function"]["name"] for each in MODEL.prepare_input(step(), ()).extra["tools"]]
-    assert [json.loads(line)["name"] for line in described[:8]] == offered
+    assert [read_json(line)["name"] for line in described[:8]] == offered
     assert described[-1] == 'Write the call as one JSON object and nothing else: {"name": FUNCTION, "arguments": {...}}'
     assert model.render(step(), CLICK) == '{"name": "click", "arguments": {"x": 500, "y": 750}}'
 
@@ -196,9 +197,9 @@ def test_a_run_over_function_calls(guieval: CommandLine, tmp_path: Path) -> None
     with MockServer(settings, benchmark=load_benchmark("demo", tmp_path / "demo", episodes=2)) as server:
         demo = ("--bench", "demo", "--data", tmp_path / "demo", "--base-url", server.base_url)
         assert guieval("run", "--model", "gpt-4o", *demo, *small).code == 0
-        bodies = [json.loads(seen.body) for seen in server.requests if b'"messages"' in seen.body]
+        bodies = [read_json(seen.body) for seen in server.requests if b'"messages"' in seen.body]
     assert bodies
     for body in bodies:
         assert body["tool_choice"] == "required" and "detail" in body["messages"][1]["content"][1]["image_url"]
     summary = evaluate_run(tmp_path / "run").summary
-    assert summary.exact_match.count == summary.exact_match.n > 0
+    assert summary.metrics["exact match"].count == summary.metrics["exact match"].n > 0

@@ -17,8 +17,9 @@ from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import list_models, load_benchmark, model_config
 from guieval.running.config import merge, parse
 from guieval.running.resolve import sample_parameters
-from guieval.training.config import Evaluation
+from guieval.training.settings import Evaluation
 from tests.command_line import CommandLine
+from tests.json_values import read_json
 from tests.rows import every_row
 
 NAMES = {"model": "ocr-baseline", "bench": "demo"}
@@ -86,7 +87,7 @@ def test_what_guieval_does_not_know_is_sent_from_extra_and_runs_of_older_version
             *("run", "--model", "ui-tars-7b", "--bench", "demo", "--data", data, "--out", run, "--base-url", server.base_url),
             *("--set", "sampling.extra.top_a=0.1", "--set", "sampling.min_p=0.05", *SMALL),
         )
-        body = json.loads(server.requests[-1].body)
+        body = read_json(server.requests[-1].body)
         assert body["top_a"] == 0.1 and body["min_p"] == 0.05 and "extra" not in body
         manifest = RunFolder(run).manifest.to_json()
         for held in ({"tempurature": 0.4}, {"top_k": "many"}):

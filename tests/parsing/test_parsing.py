@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.models.parsing import MAX_DEPTH, decoded, first_call, json_value, numbers, place, quoted, split_reasoning, tagged
+from tests.json_values import read_json
 from tests.rows import every_row
 
 JSON = st.recursive(
@@ -63,7 +64,7 @@ def test_json_tolerances(case: str, text: str, value: Any) -> None:
 def test_python_literals_are_read_after_json(written: str, around: str) -> None:
     text = around.format(written)
     with pytest.raises(ValueError):
-        json.loads(text)
+        read_json(text)
     assert json_value(f"So: {text} or so") == as_json(ast.literal_eval(text))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from guieval.actions import Wait
 from guieval.steps import Sample, StepOutcome, StepRecord
 from perf.learning import RESULTS, keep
 from perf.learning_report import Evaluated, by_seed, chance_to_see, compared, read
+from tests.json_values import read_json
 from tests.made_runs import step, write_run
 from tests.rows import every_row
 
@@ -66,7 +66,7 @@ def test_results_are_kept_once(tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
     for _ in range(2):
         keep(tmp_path / "trainings", results)
-    lengths, line = (json.loads(line) for line in results.read_text(encoding="utf-8").splitlines())
+    lengths, line = (read_json(line) for line in results.read_text(encoding="utf-8").splitlines())
     assert lengths == {"lengths": "312"}
     assert line == {"method": "sft", "seed": 5, "step": 80, "matched": "202"}
     (row,) = by_seed(read(results)[0]["sft"][80])

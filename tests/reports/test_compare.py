@@ -22,6 +22,7 @@ from guieval.reports.comparison_formats import compare_json, headings
 from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.steps import Episode, StepTaskModel
 from tests.command_line import CommandLine
+from tests.json_values import read_json
 from tests.reports.scripted_runs import EPISODES, HOME, edited, made_run, named
 from tests.rows import every_row
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, reply_with, run_scripted
@@ -76,7 +77,7 @@ def test_flips_are_written_with_both_answers_and_reasons(tmp_path: Path, ending:
     text = file.read_text(encoding="utf-8")
     (line,) = list(csv.DictReader(text.splitlines())) if ending == "csv" else map(json.loads, text.splitlines())
     assert (line["benchmark"], line["episode_id"], int(line["step_index"]), line["right"]) == ("scripted", shown, 1, "second")
-    actions = {name: line[name] if ending == "jsonl" else json.loads(line[name]) for name in ("reference", "first", "second")}
+    actions = {name: line[name] if ending == "jsonl" else read_json(line[name]) for name in ("reference", "first", "second")}
     assert actions["first"] == HOME.model_dump(mode="json")
     assert actions["second"] == actions["reference"] == {"type": "TYPE", "text": "tea"}
     assert line["first_reason"] and line["second_reason"]

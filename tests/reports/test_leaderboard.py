@@ -30,6 +30,7 @@ from guieval.reports.tables.writers import Format
 from guieval.running.costs import Price, Spending, Tokens, bill
 from guieval.scoring.matrix import judge_run
 from guieval.steps import Usage
+from tests.json_values import read_json
 from tests.reports.scripted_runs import EPISODES, made_run, named, reported
 from tests.rows import every_row
 
@@ -314,7 +315,7 @@ def test_tokens_and_cost_stand_beside_figures_in_every_format(spenders: list[Pat
     names = ("prompt_tokens", "completion_tokens", "cost_1000", "currency")
     assert [records["dear"][name] for name in names] == ["2500.0", "500.0", "10.0", "USD"]
     assert [records["uncounted"][name] for name in names] == ["", "", "", ""]
-    read = json.loads(written(board, "json"))
+    read = read_json(written(board, "json"))
     costs = [row["cells"][0]["spending"] and row["cells"][0]["spending"]["cost"] for row in read["rows"]]
     assert costs == [None, 10.0, None, None]
 

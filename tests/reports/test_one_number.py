@@ -167,7 +167,7 @@ def reported(guieval: CommandLine, run: Path, out: Path) -> Measured:
     assert guieval("report", run, "--out", out, "--no-images").code == 0
     (ends,) = re.findall(r'"ends":\[\["(\d+)"\]\]', (out / "data" / "index.js").read_text())
     right, missing = ends.count(str(RIGHT)), ends.count(str(FAILED)) + ends.count(str(NOT_RUN))
-    exact: Measured = evaluate_run(run).summary.exact_match
+    exact: Measured = evaluate_run(run)["exact match"]
     return replace(exact, value=right / len(ends), n=len(ends), missing=missing)
 
 

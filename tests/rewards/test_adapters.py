@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -17,6 +16,7 @@ from guieval.errors import UsageError
 from guieval.rewards import ResponseScorer, open_scorer
 from guieval.rewards.adapters import easyr1, ms_swift, nemo_rl, openrlhf, rllm, trl, verifiers, verl
 from guieval.rewards.adapters.rows import task_of
+from tests.json_values import read_json
 from tests.model_adapters.steps import step
 from tests.rows import every_row
 
@@ -126,7 +126,7 @@ def test_a_row_is_read_from_text_object_and_record_and_is_reported_without_its_s
     ):
         with pytest.raises(UsageError, match="has no 'task'"):
             call()
-    assert task_of(ROW) == task_of(json.loads(ROW)) == task_of(TASK) == TASK
+    assert task_of(ROW) == task_of(read_json(ROW)) == task_of(TASK) == TASK
 
 
 def test_a_reply_without_text_earns_nothing(scorer: ResponseScorer) -> None:

@@ -143,7 +143,7 @@ def both_paths_agree(answered: Answered, name: str, protocol: str, directory: Pa
         exacts += judged.outcome.exact_match
     summary = evaluate_run(run_of(directory, answered), protocol, reparse=True).summary
     assert summary.verdicts.measured == len(answered.pairs)
-    assert (summary.type_match.count, summary.exact_match.count) == (types, exacts)
+    assert (summary.metrics["type match"].count, summary.metrics["exact match"].count) == (types, exacts)
     return len(answered.pairs)
 
 

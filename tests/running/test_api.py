@@ -56,7 +56,7 @@ def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockSer
     with pytest.raises(UsageError, match="there are 2 runs: name the mode, one of offline, sop"):
         result.metrics()
     page = html_of(result)
-    assert page.count("<tr>") == 3 and f"{100 * (result['sop'].summary.exact_match.value or 0):.2f} %" in page
+    assert page.count("<tr>") == 3 and f"{100 * (result['sop'].summary.metrics['exact match'].value or 0):.2f} %" in page
 
 
 def test_it_works_inside_of_a_running_event_loop_and_resumes(

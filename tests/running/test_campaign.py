@@ -28,6 +28,7 @@ from guieval.studies.trained import points, trained_models
 from guieval.training.trainings import costs
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
+from tests.json_values import read_json
 from tests.programs import started
 from tests.rows import every_row
 from tests.waiting import until
@@ -242,7 +243,7 @@ def test_the_time_counts_every_answer(tmp_path: Path) -> None:
 
 def test_a_finished_run_whose_beginning_is_unknown_gives_no_pace(tmp_path: Path) -> None:
     run = shutil.copytree(REPOSITORY / "tests" / "pinned" / "runs" / "careful" / "offline", tmp_path / "run")
-    manifest = json.loads((run / MANIFEST).read_text())
+    manifest = read_json((run / MANIFEST).read_text())
     (run / MANIFEST).write_text(json.dumps({**manifest, "created": "yesterday"}))
     config = RunConfig.model_validate({"model": "ui-tars-7b", "bench": "demo", "data": str(tmp_path), "limit": 2})
     (estimate,) = estimates(without_servers([(config, run)]), pace=None, disagreement=0.2, icc=0.1)

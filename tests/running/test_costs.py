@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,6 +24,7 @@ from guieval.settings import RunConfig
 from guieval.steps import Sample, StepOutcome, StepRecord, Usage
 from tests.cli.demo_runs import MODEL, SMALL, centre, command
 from tests.command_line import CommandLine
+from tests.json_values import Json, read_json
 from tests.rows import every_row
 from tests.scripted import make_episode
 
@@ -198,8 +198,8 @@ FEW = ("--concurrency", "2", "--quiet")
 EACH = (3000 * 2.0 + 60 * 8.0) / 1e6
 
 
-def cost_in(directory: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((directory / METRICS).read_text())["cost"]
+def cost_in(directory: Path) -> Json:
+    found = read_json((directory / METRICS).read_text())["cost"]
     return found
 
 

@@ -15,6 +15,7 @@ from guieval.errors import EngineError, UsageError
 from guieval.history import describe
 from guieval.history.modes import get_mode
 from guieval.journal import EPISODES, METRICS, STEPS, RunFolder
+from guieval.metrics.kinds import of_steps
 from guieval.models import Request
 from guieval.registry import load_benchmark
 from guieval.scoring.score import evaluate_run, store_summary
@@ -53,7 +54,7 @@ def test_offline_history_is_the_reference_at_every_step(tmp_path: Path) -> None:
     for (_, index), request in by_step(engine).items():
         assert past_of(request) == [seen(ACTIONS[past], past, own=False) for past in range(index)]
     summary = outcome.summary()
-    assert (summary.exact_match.count, summary.exact_match.n) == (3, 4)
+    assert (summary.metrics["exact match"].count, summary.metrics["exact match"].n) == (3, 4)
     assert all(set(record.history) <= {"reference"} for record in RunFolder(tmp_path / "run").records)
 
 
@@ -165,7 +166,7 @@ def test_only_the_chosen_steps_are_asked_and_counted(tmp_path: Path, chosen: str
     assert asked(engine) == Counter(ASKED)
     summary = outcome.summary()
     assert (summary.verdicts.right, summary.verdicts.planned, summary.episodes) == (6, 6, 2) and summary.complete
-    assert summary.success_rate.value == 1.0
+    assert summary.metrics["success rate"].value == 1.0
     stored = outcome.summary(intervals=True)
     store_summary(tmp_path / "run", stored)
     assert evaluate_run(tmp_path / "run").summary == stored
@@ -255,11 +256,12 @@ def test_a_run_is_scored_over_a_part_of_it(tmp_path: Path, chosen: str) -> None:
     wrong = ScriptedEngine(lambda request: reply_with(HOME) if request.task.step_index == 2 else right(request))
     run_scripted(run, EPISODE_LIST, wrong)
     whole = evaluate_run(run)
-    assert (whole.summary.exact_match.count, whole.summary.exact_match.n) == (8, 10)
+    assert (whole.summary.metrics["exact match"].count, whole.summary.metrics["exact match"].n) == (8, 10)
     part = evaluate_run(run, choice=Choice(episodes=Path(chosen)))
-    assert (part.summary.exact_match.count, part.summary.exact_match.n, part.summary.unplanned) == (5, 6, 0)
+    exact = part["exact match"]
+    assert (exact.count, exact.n, of_steps(part.summary).unplanned) == (5, 6, 0)
     assert part.steps == "all 2 episodes, as listed in chosen.txt, of a run over all 3 episodes of split test"
-    assert part.summary.complete and part.summary.success_rate.count == 1
+    assert part.summary.complete and part.summary.metrics["success rate"].count == 1
     assert part.label.splitlines()[-2] == "episodes in chosen.txt of split test"
 
 
@@ -293,11 +295,11 @@ def test_figures_over_chosen_steps_are_as_by_hand(tmp_path: Path, mode: str, exa
 
     outcome = run_scripted(tmp_path / "run", FIGURES_EPISODES, ScriptedEngine(answer), mode=mode, episodes=str(listed))
     summary = outcome.summary()
-    assert (summary.exact_match.count, summary.exact_match.n) == exact
+    assert (summary.metrics["exact match"].count, summary.metrics["exact match"].n) == exact
     assert (summary.verdicts.not_reached, summary.verdicts.planned) == (not_reached, 8)
     assert summary.progress.value == pytest.approx((1 / 3 + 2 / 3 + 0 / 2) / 3)
     assert (summary.metrics["step-weighted progress"].count, summary.metrics["step-weighted progress"].n) == (1 + 2 + 0, 8)
-    assert (summary.success_rate.count, summary.success_rate.n) == (0, 3)
+    assert (summary.metrics["success rate"].count, summary.metrics["success rate"].n) == (0, 3)
     bare = {name: summary.metrics[f"{name} without OPEN"] for name in ("exact match", "progress", "success rate")}
     if mode == "sop":
         assert summary.metrics["score"].value == pytest.approx((1 / 3 + 0) / 2)
@@ -318,8 +320,8 @@ def test_a_run_that_wrote_no_splits_down_is_scored_by_those_of_its_records(tmp_p
     run_scripted(run, [*EPISODE_LIST, other], ScriptedEngine(right))
     rows = [row[:4] for row in json.loads((run / EPISODES).read_text())]
     (run / EPISODES).write_text(json.dumps(rows))
-    test, validation = (evaluate_run(run, choice=Choice(split=split)).summary for split in ("test", "validation"))
-    assert (test.episodes, validation.episodes) == (3, 1)
+    test, validation = (evaluate_run(run, choice=Choice(split=split)) for split in ("test", "validation"))
+    assert (test["success rate"].n, validation["success rate"].n) == (3, 1)
 
 
 def test_a_part_of_chosen_steps_states_which_they_were_and_names_those_that_were_not_run(tmp_path: Path, chosen: str) -> None:

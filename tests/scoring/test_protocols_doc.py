@@ -15,6 +15,7 @@ from guieval.reports import protocol_page as page
 from guieval.scoring.matrix import ALL, judge_run
 from guieval.scoring.score import evaluate_run, stored_summary
 from tests.conftest import REPOSITORY
+from tests.json_values import read_json
 from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
 from tests.rows import every_row
 
@@ -83,7 +84,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def change(path: Path, **values: Any) -> None:
-    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+    path.write_text(json.dumps({**read_json(path.read_text()), **values}))
 
 
 def test_it_is_that_of_the_journal(run: Path) -> None:
@@ -97,7 +98,7 @@ def test_a_run_that_went_on_has_none_until_it_ends_again(run: Path) -> None:
     assert stored_summary(RunFolder(run)) is None
     end(run)
     found = stored_summary(RunFolder(run))
-    assert found is not None and found.exact_match.count == 2
+    assert found is not None and found.metrics["exact match"].count == 2
 
 
 def test_rules_that_have_changed_since_leave_none(run: Path) -> None:
@@ -114,7 +115,7 @@ def test_rules_that_have_changed_since_leave_none(run: Path) -> None:
 
 def test_a_damaged_file_or_one_of_an_earlier_version_leaves_none(run: Path) -> None:
     end(run)
-    whole = json.loads((run / "metrics.json").read_text())
+    whole = read_json((run / "metrics.json").read_text())
     earlier = [
         json.dumps({key: value for key, value in whole.items() if key != gone})
         for gone in ("journal_bytes", "summary", "protocol")

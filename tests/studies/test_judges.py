@@ -6,69 +6,135 @@ import asyncio
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import metrics
 
 from guieval.journal import RunFolder
 from guieval.models import ImageForm, Request, Response
+from guieval.online.trajectory import last_attempts
 from guieval.playground.mock_server import MockServer, MockSettings
-from guieval.studies.judges import Case, JudgedTask, agreement, ask, cases, load_judge
+from guieval.steps import Usage
+from guieval.studies.judges.agreement import LabelsAndVerdicts, agreement, self_consistency
+from guieval.studies.judges.asking import CaseVerdict, apply, ask, spent
+from guieval.studies.judges.cases import Case, CaseStep, of_run
+from guieval.studies.judges.judge import RULES, Judge, load_judge
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 
 RUN = REPOSITORY / "tests" / "pinned" / "runs" / "phone-careful"
-UI_S1 = load_judge("ui-s1")
 
 
-def test_the_last_of_several_verdicts_counts() -> None:
-    read = {
-        "Q: ?\nA: ...\nStatus: success\nScreenshot": "success",
-        "as in 'Status: success' above\nstatus:failure": "failure",
-        "It went well.": "unreadable",
-        "": "unreadable",
-    }
-    assert {text: UI_S1.read(text) for text in read} == read
+class Scripted:
+    """An engine whose responses are made of the requests that it is sent."""
+
+    images: ImageForm = "base64"
+
+    def __init__(self, says: Callable[[Request], str]) -> None:
+        self.sent: list[Request] = []
+        self._says = says
+
+    async def generate(self, request: Request) -> Response:
+        self.sent.append(request)
+        return Response(self._says(request), usage=Usage(prompt_tokens=1000, completion_tokens=10))
+
+    async def close(self) -> None: ...
+
+
+def judged(judge: Judge, engine: Scripted, *cases: Case) -> list[CaseVerdict]:
+    async def each() -> list[CaseVerdict]:
+        places = [(case, 0) for case in cases]
+        return [found async for found in ask(judge, engine, "m", places, sampling={}, concurrency=1)]
+
+    return asyncio.run(each())
+
+
+def known(name: str) -> Judge:
+    judge = load_judge(name)
+    assert isinstance(judge, Judge)
+    return judge
+
+
+def made(label: bool, number: int = 0, **fields: Any) -> Case:
+    return Case(f"t{number}/0", f"t{number}", "Set an alarm.", [CaseStep("Wait.")], label, **fields)
+
+
+UI_S1 = known("ui-s1")
+READ = [
+    ("ui-s1", "Q: ?\nA: ...\nStatus: success\nScreenshot", "success"),
+    ("ui-s1", "as in 'Status: success' above\nstatus:failure", "failure"),
+    ("ui-s1", "It went well.", "unreadable"),
+    ("ui-s1", "", "unreadable"),
+]
+
+
+def test_how_responses_are_read() -> None:
+    """A reading that is not that of the published code, in its faults too, gives another verdict here."""
+    assert [(name, text, known(name).verdict((text,))) for name, text, _ in READ] == READ
 
 
 def test_a_judge_is_sent_the_goal_and_the_last_screenshot() -> None:
-    sent: list[Request] = []
-
-    class Server:
-        images: ImageForm = "base64"
-
-        async def generate(self, request: Request) -> Response:
-            sent.append(request)
-            return Response("Status: success")
-
-        async def close(self) -> None: ...
-
-    (case, *_) = cases(RUN, RunFolder(RUN).tasks)
-
-    async def verdicts() -> list[str]:
-        return [each.verdict async for each in ask(UI_S1, Server(), "m", RUN, [case], sampling={}, concurrency=1)]
-
-    assert asyncio.run(verdicts()) == ["success"]
-    system, user = sent[0].input.messages
+    engine = Scripted(lambda request: "Status: success")
+    (case, *_) = of_run(RUN, RunFolder(RUN).tasks)
+    assert [each.verdict for each in judged(UI_S1, engine, case)] == ["success"]
+    system, user = engine.sent[0].input.messages
     assert system.parts[0] == UI_S1.system and "Task: Set an alarm for 6pm." in str(system.parts[0])
-    assert user.parts[0] == f"Task: {case.steps[0].goal}\nScreenshot:"
-    assert sent[0].images[0].data == (RUN / case.steps[-1].screenshot).read_bytes() and len(sent[0].images) == 1
+    assert user.parts[0] == f"Task: {case.goal}\nScreenshot:" and len(user.parts) == 2
+    last = last_attempts(RUN)[next(each.task.episode_key for each in RunFolder(RUN).tasks), 0][-1]
+    assert [each.data for each in engine.sent[0].images] == [(RUN / last.screenshot).read_bytes()]
 
 
-def test_agreement_by_hand() -> None:
-    """Of 3 successes one is called so, of 3 others all are called failures; one response cannot be read."""
-    known = cases(RUN, RunFolder(RUN).tasks)
-    won, lost = (next(case for case in known if case.outcome.score.success is done) for done in (True, False))
-    chosen = [Case(each.task, number, each.steps, each.outcome) for number, each in enumerate([won] * 3 + [lost] * 4)]
-    said = ("success", "failure", "failure", "failure", "failure", "failure", "unreadable")
-    verdicts = {
-        (case.task.episode_key, case.repetition): JudgedTask(
-            key=case.task.episode_key, repetition=case.repetition, judge="", model="", verdict=verdict
-        )
-        for case, verdict in zip(chosen, said, strict=True)
+def test_votes_and_further_requests() -> None:
+    """The verdict is that of more than half of the votes, and what cannot be read is requested again as often as it says."""
+    said = iter(["?", "Status: success", "Status: failure", "Status: success"] + ["?"] * 6)
+    judge, engine = UI_S1.model_copy(update={"votes": 3, "again": 1}), Scripted(lambda request: next(said))
+    first, second = judged(judge, engine, made(True), made(True, 1))
+    assert (first.verdict, len(first.responses), len(first.usage)) == ("success", 3, 4)
+    assert (second.verdict, len(second.usage), spent([first, second]).prompt) == ("unreadable", 6, 10_000)
+    assert judge.digest({}) != UI_S1.digest({}) != UI_S1.digest({"temperature": 1.0})
+
+
+def test_rules() -> None:
+    case = made(True, own=False, claimed=None, answer="42")
+    said = {name: [each.verdict for each in apply(rule, [case]).values()] for name, rule in RULES.items()}
+    expected = {"rule-own": "failure", "rule-claim": "unreadable", "rule-answer": "success", "rule-success": "success"}
+    assert said == {name: [verdict] for name, verdict in expected.items()}
+
+
+def test_agreement_is_that_of_scikit_learn() -> None:
+    """Two tasks have two trajectories each; what cannot be read is missing, and counted."""
+    random = np.random.default_rng(3)
+    cases = [made(bool(random.random() < 0.4), number)._replace(task=f"t{number // 2}") for number in range(60)]
+    verdicts = ["success" if (random.random() < 0.8) == case.label else "failure" for case in cases[:-1]] + ["unreadable"]
+    found = {
+        (case.id, 0): CaseVerdict(case=case.id, judge="", verdict=verdict)
+        for case, verdict in zip(cases, verdicts, strict=True)
     }
-    found = agreement(chosen, verdicts)
-    assert (found.judged_success.count, found.judged_success.n, found.judged_success.missing) == (1, 6, 1)
-    assert (found.success.count, found.agreement.count, found.sensitivity.count, found.specificity.count) == (3, 4, 1, 3)
-    assert found.kappa.value is not None and abs(found.kappa.value - (4 / 6 - 1 / 2) / (1 / 2)) < 1e-12
+    measured = agreement(LabelsAndVerdicts.of(cases, found))
+    true, said = [case.label for case in cases[:-1]], [verdict == "success" for verdict in verdicts[:-1]]
+    expected = {
+        "accuracy": metrics.accuracy_score(true, said),
+        "balanced": metrics.balanced_accuracy_score(true, said),
+        "kappa": metrics.cohen_kappa_score(true, said),
+        "f1_success": metrics.f1_score(true, said),
+        "f1_failure": metrics.f1_score(true, said, pos_label=False),
+        "sensitivity": metrics.recall_score(true, said),
+        "specificity": metrics.recall_score(true, said, pos_label=False),
+        "judged_success": np.mean(said),
+        "leniency": np.mean(said) - np.mean(true),
+    }
+    assert {name: getattr(measured, name).value for name in expected} == pytest.approx(expected)
+    assert {each.missing for each in measured} == {1}
+    wrong = [name for name, each in measured._asdict().items() if not each.low < each.value < each.high]
+    assert not wrong, wrong
+    same = found | {(case.id, 1): found[case.id, 0].model_copy(update={"repeat": 1}) for case in cases[:3]}
+    same[cases[0].id, 1] = same[cases[0].id, 1].model_copy(update={"verdict": "no response"})
+    consistent = self_consistency(cases, same)
+    assert consistent is not None and (consistent.count, consistent.n) == (2, 3)
 
 
 def test_a_run_is_judged_once(tmp_path: Path, guieval: CommandLine) -> None:
@@ -81,7 +147,7 @@ def test_a_run_is_judged_once(tmp_path: Path, guieval: CommandLine) -> None:
         assert server.stats()["requests"] == count == sum(len(each.samples) for each in RunFolder(RUN).tasks)
     assert (run / "steps.jsonl").read_bytes() == (RUN / "steps.jsonl").read_bytes()  # the environment's verdicts stay
     (file,) = (run / "judges").iterdir()
-    file.write_text(file.read_text().replace(UI_S1.digest, "0123456789abcdef"))
+    file.write_text(file.read_text().replace(json.loads(first.out)["digest"], "0123456789abcdef"))
     with MockServer(MockSettings(policy="fixed", reply="Status: failure", served_models=("m",))) as server:
         assert "has verdicts of 'm' with the prompt 0123456789abcdef" in guieval.sentence(
             "study", "judge", run, "--base-url", server.base_url
@@ -95,9 +161,9 @@ def test_a_run_is_judged_once(tmp_path: Path, guieval: CommandLine) -> None:
 def test_thoughts_of_trajectories_are_judged_as_those_of_recorded_steps(tmp_path: Path, guieval: CommandLine) -> None:
     """Failed ones too; actions that a judge does not take from the same thought are inconsistent."""
     done = guieval("data", "record", RUN, "--every", "--out", tmp_path / "set")
-    known = cases(RUN, RunFolder(RUN).tasks)
+    known = of_run(RUN, RunFolder(RUN).tasks)
     steps = sum(len(case.steps) for case in known)
-    won = sum(len(case.steps) for case in known if case.outcome.score.success)
+    won = sum(len(case.steps) for case in known if case.label)
     assert f"6 episodes, {steps} steps; " in done.out and f"next: guieval run --fixed-thoughts {RUN}" in done.out
     data = ("--bench", "episodes", "--data", tmp_path / "set")
     mock = MockSettings(model="qwen2.5-vl-7b", policy="reference", accuracy=0.7, benchmark="episodes", data=tmp_path / "set")

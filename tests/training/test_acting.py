@@ -19,7 +19,7 @@ from guieval.playground.icons.screens import generate_icon_episode
 from guieval.registry import load_model
 from guieval.steps import Outcome, Sample, StepOutcome
 from guieval.training.acting import OnlineRollout, Stage
-from guieval.training.config import JudgeReward
+from guieval.training.settings import JudgeReward
 
 MODEL = load_model("tiny-policy")
 SCREEN = Observation("a goal", b"", (320, 640))

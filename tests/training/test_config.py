@@ -13,8 +13,9 @@ from guieval.errors import UsageError
 from guieval.registry import list_benchmarks, list_models, model_config
 from guieval.rewards.shapes import get_reward
 from guieval.training.arguments import batch_counts
-from guieval.training.config import BatchSettings, GRPOTraining, SemiOnlineTraining, parse_config, read_config
+from guieval.training.config import GRPOTraining, SemiOnlineTraining, parse_config, read_config
 from guieval.training.guard import PACKAGES, require_trl, require_verl
+from guieval.training.settings import BatchSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
 

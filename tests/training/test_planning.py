@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from dataclasses import replace
@@ -27,6 +26,7 @@ from guieval.training.session import train
 from guieval.training.weights import checkpoint_of
 from guieval.training.work import Work, forward, of_a_row
 from tests.command_line import CommandLine
+from tests.json_values import read_json
 from tests.rows import every_row
 
 from .conftest import Configured, log
@@ -354,7 +354,7 @@ def test_one_that_cannot_fit(configured: Configured, monkeypatch: pytest.MonkeyP
 def test_the_command(guieval: CommandLine) -> None:
     words = ["train", "plan", "--config", "ui-s1", "--gpu-memory", "80", "--accelerate"]
     done = guieval(*words, "zero3", "--processes", "32", "--json")
-    plan = json.loads(done.out)
+    plan = read_json(done.out)
     assert done.code == 0 and plan["fits"] and plan["launch"]["processes"] == 32
     assert plan["model"]["parameters"] == PUBLISHED["Qwen/Qwen2.5-VL-7B-Instruct"]
     assert plan["batch"] == {"tasks": 32, "responses": 8, "updates": 4, "epoch": 1000, "steps": 124, "total": 620}

@@ -11,8 +11,8 @@ import pytest
 from guieval.actions import Boxes, Click, Point, Type
 from guieval.errors import UsageError
 from guieval.rewards import open_scorer
-from guieval.training.config import RewardWatchSettings
 from guieval.training.reward_watch import RewardWatch, Sum, WatchedScorer
+from guieval.training.settings import RewardWatchSettings
 from tests.model_adapters.steps import step
 
 CLICK = step(Click(point=Point(100, 100)), targets=Boxes([[50.0, 50.0, 150.0, 150.0]]))

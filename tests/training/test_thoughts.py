@@ -18,8 +18,9 @@ from guieval.registry import load_benchmark, load_model
 from guieval.rewards.response import ResponseScorer, open_scorer
 from guieval.rewards.shapes import weighed
 from guieval.training.building import TrainerParts, _supervised
-from guieval.training.config import SFTTraining, ThoughtServer, parse_config
+from guieval.training.config import SFTTraining, parse_config
 from guieval.training.data.thoughts import KEPT, ServedThoughts, judged, read_thoughts_file, thoughts_of_runs, writes_thoughts
+from guieval.training.settings import ThoughtServer
 from tests.command_line import CommandLine
 from tests.rows import every_row
 from tests.running.runner.test_patched_runs import ran

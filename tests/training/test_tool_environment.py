@@ -11,7 +11,7 @@ from guieval.actions import Point
 from guieval.errors import EnvironmentFailure
 from guieval.playground.environments.icons import IconsEnvironment
 from guieval.playground.icons.screens import IconEpisode, generate_icon_episode
-from guieval.training.config import JudgeReward
+from guieval.training.settings import JudgeReward
 from guieval.training.tool_environment import ToolEnvironment, tool_environments
 
 EPISODE = next(each for number in range(50) if len(each := generate_icon_episode(0, number, "test")) == 2)

@@ -30,6 +30,7 @@ from guieval.training.session import train
 from guieval.training.trainers.correction import importance_ratio
 from guieval.training.trainers.groups import Batch
 from guieval.training.trainers.rows import CompletedPrompt
+from tests.json_values import read_json
 from tests.rows import every_row
 from tests.scripted import opened_run
 
@@ -226,7 +227,7 @@ def test_evaluations_are_those_of_saved_weights(configured: Configured, policy: 
     """By `guieval run` with the final weights; the checkpoint brings a generation setting of its own, as published ones do."""
     shutil.copytree(policy, tmp_path / "policy")
     settings = tmp_path / "policy" / "generation_config.json"
-    settings.write_text(json.dumps({**json.loads(settings.read_text()), "repetition_penalty": 3.0}), encoding="utf-8")
+    settings.write_text(json.dumps({**read_json(settings.read_text()), "repetition_penalty": 3.0}), encoding="utf-8")
     evaluation = {"every": 2, "bench_options": {"split": "test"}, "limit": 8, "at_start": False}
     trainer = {"learning_rate": 1e-4}
     config = configured("sft", model_path=str(tmp_path / "policy"), evaluation=evaluation, trainer=trainer)

@@ -19,13 +19,15 @@ from guieval.journal import MANIFEST, RunFolder
 from guieval.models import ModelConfig
 from guieval.steps import StepKey
 from guieval.training.building import TrainerParts
-from guieval.training.config import Curriculum, parse_config
+from guieval.training.config import parse_config
 from guieval.training.data.curriculum import StepMeasures, factors, read_measured
 from guieval.training.data.examples import PromptBuilder, images_of, journal_examples
 from guieval.training.data.mixture import drawn, open_data
 from guieval.training.evaluation import Evaluator
 from guieval.training.lockstep import LockstepEngine
+from guieval.training.settings import Curriculum
 from tests.command_line import CommandLine
+from tests.json_values import read_json
 from tests.rows import every_row
 from tests.running.runner.test_patched_runs import MISSED, PATCHES, asked, ran
 from tests.scripted import ScriptedEngine, ScriptedModel, make_episode, reply_with, run_scripted
@@ -50,7 +52,7 @@ def test_a_sample_set_is_what_is_trained_on(pair: dict[str, Any]) -> None:
     data = open_data(parse_config({**DEMO, "sample_set": str(pair["file"])}))
     found = {data.episode(place)[0].key.episode_id for place in data.episodes}
     assert found == {name.rpartition("/")[2] for name in pair["episodes"]}
-    assert len(data.steps) == pair["steps"] == json.loads(pair["file"].read_text())["steps"]
+    assert len(data.steps) == pair["steps"] == read_json(pair["file"].read_text())["steps"]
     narrowed = open_data(parse_config({**DEMO, "sample_set": str(pair["file"]), "episodes": str(pair["list"])}))
     assert len(narrowed.steps) == len(pair["list"].read_text().split())
 

@@ -12,7 +12,7 @@ import pytest
 import transfer_queue as tq
 
 from guieval.rewards.advantages import AdvantageSettings
-from guieval.training.config import DynamicSampling
+from guieval.training.settings import DynamicSampling
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.sampler import AsyncSpreadReplayBuffer, SpreadReplayBuffer
 

@@ -22,9 +22,9 @@ from tensordict import TensorDict
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 from guieval.rewards.advantages import Trajectory, advantages
-from guieval.training.config import Source
 from guieval.training.data.environment_tasks import open_tasks
 from guieval.training.data.examples import TrainingData
+from guieval.training.settings import Source
 from guieval.training.verl.records import RowRecord, row_advantages
 from guieval.training.verl.rows import write_rows, write_tasks
 from guieval.training.verl.settings import read_settings

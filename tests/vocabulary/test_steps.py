@@ -28,6 +28,7 @@ from guieval.steps import (
     validated,
 )
 from tests import made_runs
+from tests.json_values import read_json
 from tests.rows import every_row
 
 
@@ -111,7 +112,7 @@ def test_records_are_frozen(field: str) -> None:
     ],
 )
 def test_an_error_names_file_line_and_field(change: dict[str, Any], field: str) -> None:
-    line = json.dumps({**json.loads(task().model_dump_json()), **change})
+    line = json.dumps({**read_json(task().model_dump_json()), **change})
     with pytest.raises(DataError) as caught:
         validated(StepTaskModel, line, file=Path("some/steps.jsonl"), line=17)
     assert str(caught.value).startswith(f"some/steps.jsonl, line 17{f', field {field}' if field else ''}: ")

@@ -32,8 +32,10 @@ def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchm
             full="A wider terminal shows all.",
         )
         say("`guieval benchmarks NAME` shows where to get one, how it is laid out and what its labels mean.")
-        names = (name if kind.tried else f"{name} (untested)" for name, kind in environments().items())
-        say(f"Environments, for --mode online: {', '.join(names)}.")
+        for mode in dict.fromkeys(sorted((kind.mode for kind in environments().values()), reverse=True)):
+            kinds = {name: kind for name, kind in environments().items() if kind.mode == mode}
+            names = (name if kind.tried else f"{name} (untested)" for name, kind in kinds.items())
+            say(f"Environments, for --mode {mode}: {', '.join(names)}.")
         return
     known = environments()
     lines = [] if name in known and name not in list_benchmarks() else [*benchmark_details(benchmark_class(name)), ""]
@@ -85,7 +87,7 @@ def benchmark_details(kind: type[ABCBenchmark]) -> Iterator[str]:
 
 def environment_details(kind: type[ABCEnvironment]) -> Iterator[str]:
     """The same for an environment."""
-    yield f"{kind.name}: {kind.title}, an environment (--mode online)"
+    yield f"{kind.name}: {kind.title}, an environment (--mode {kind.mode})"
     yield f"{'source:':10}{kind.source}"
     yield f"{'licence:':10}{kind.licence or '-'}"
     yield f"{'options:':10}{', '.join(_options(kind)) or 'none'}"

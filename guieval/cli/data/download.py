@@ -37,10 +37,10 @@ def download(
         file = listed.task_list.download(out or DATA / bench)
         say(f"file:    {file} (SHA-256 {listed.task_list.sha256[:12]}, as published)")
         return
-    kind = benchmark_class(bench)
+    kind = environments().get(bench) or benchmark_class(bench)
     wanted = downloads().get(bench)
     if wanted is None:
-        if not kind.needs_data:
+        if not getattr(kind, "needs_data", False):
             say(f"{bench} needs no download: it makes its own data.")
             return
         say(f"{bench} is not downloaded by guieval; get it from {kind.source}")

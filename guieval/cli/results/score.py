@@ -24,6 +24,7 @@ from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import several_runs
 from guieval.metrics.columns import RunColumns
+from guieval.metrics.kinds import of_steps, of_tasks
 from guieval.metrics.registry import use_metrics
 from guieval.reports.console import Run, online_tables, report_json, report_tables, warning_lines
 from guieval.reports.matrix_table import (
@@ -126,7 +127,7 @@ def _print_tasks(
 ) -> _ShownScore:
     if file is not None:
         raise UsageError("an online run is scored by its environment: leave out --disagreements")
-    summary, columns = scored(answers, choice).summary, answers.columns(choice)
+    summary, columns = of_tasks(scored(answers, choice).summary), answers.columns(choice)
     if not json:
         tables = [breakdown_table(columns, summary.protocol, name) for name in by]
         run = RunFolder(place)
@@ -142,7 +143,7 @@ def _print_one(
     answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, json: bool
 ) -> _ShownScore:
     metrics, columns = scored(answers, choice), answers.columns(choice)
-    run = Run(metrics.label, metrics.summary)
+    run = Run(metrics.label, of_steps(metrics.summary))
     breakdowns = [breakdown_table(columns, metrics.protocol, name) for name in by]
     for note in metrics.notes:
         say(f"note: {note}", err=True)

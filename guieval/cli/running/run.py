@@ -18,7 +18,7 @@ def run(
     settings: Given,
     mode: Annotated[
         list[str] | None,
-        typer.Option(help="offline, soeval, sop, sop-retry or online; may be repeated. With --resume: only these."),
+        typer.Option(help="offline, soeval, sop, sop-retry, graph or online; may be repeated. With --resume: only these."),
     ] = None,
     out: Annotated[Path | None, path_option("Run directory to create (default: below runs/).")] = None,
     resume: Annotated[Path | None, path_option("Continue the run, or the runs, in this directory.")] = None,

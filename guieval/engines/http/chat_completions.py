@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -44,25 +43,17 @@ from guieval.engines.http.image_references import ImageReferences, Refusal, in_b
 from guieval.engines.http.patience import Patience
 from guieval.engines.http.refusals import IN_A_ROW, Refusals
 from guieval.engines.http.routing import RoutedServer, Router
-from guieval.engines.http.stated import ServedModel, facts_of_server, page_of
+from guieval.engines.http.stated import ServedModel, facts_of_server, first_of, page_of
+from guieval.engines.http.statuses import RefusedRequest, error_of
 from guieval.engines.usage_reports import usage_in
 from guieval.errors import EngineError, FatalEngineError, Halted, UsageError, nearest, one_line
-from guieval.journal.caveats import same_checkpoint
 from guieval.journal.setup import MOST_LISTED, EngineFacts, Setup
 from guieval.models import ImageForm, Request, Response
 from guieval.secrets import Redaction, api_key
 from guieval.settings import Server as ServerSettings
 
-RETRIED = frozenset({408, 409, 429})
-"""Statuses below 500 after which a request is retried."""
-_STREAMS_ONLY = re.compile(r"only supports? stream|enable the stream|stream(ing)? is required|must be streamed", re.IGNORECASE)
-"""A refusal of a request without a stream, as in "This model only supports stream mode" (DashScope)."""
 _CHECK_TIMEOUT = 5.0
 _PROBE_BYTES = 65_536
-
-
-class _Refused(EngineError, Refusal):
-    """The server refuses this request."""
 
 
 class OpenAIEngine:
@@ -138,7 +129,7 @@ class OpenAIEngine:
         number = self._refusals.begun()
         try:
             reply, attempts = await self._answer(body, request)
-        except _Refused as refusal:
+        except RefusedRequest as refusal:
             if not self._refusals.refused(number, refusal.status, refusal.text):
                 raise
             raise FatalEngineError(
@@ -165,7 +156,7 @@ class OpenAIEngine:
             return self.settings.served_model
         lists = [[model.name for model in models] for models in self._listed.values()]
         served = [name for name in lists[0] if all(name in names for names in lists)]
-        chosen = served[0] if len(served) == 1 else _first_of(candidates, served)
+        chosen = served[0] if len(served) == 1 else first_of(candidates, served)
         if chosen is None:
             listing = "; ".join(
                 f"{url} serves {', '.join(repr(one_line(name)) for name in names) or 'no model'}"
@@ -505,32 +496,4 @@ class OpenAIEngine:
         return error
 
     def _error(self, url: str, status: int, headers: Mapping[str, str], message: str) -> TryAgain | EngineError:
-        suffix = f": {message}" if message else ""
-        if status in RETRIED or status >= 500:
-            wait = asked_wait(headers)
-            busy = status in (408, 429)
-            return TryAgain(f"{url} answered with status {status}{suffix}", retry_after=wait, busy=busy, slow=status == 503)
-        if status in (401, 403):
-            state = "has a key it does not accept" if self._key else "is not set"
-            return FatalEngineError(
-                f"{url} refuses access (status {status}); the environment variable {self.settings.api_key_env} {state}{suffix}"
-            )
-        if status in (404, 405):
-            return FatalEngineError(
-                f"{url} has no model {self.model!r}, or the base URL is wrong (vLLM's ends in /v1) (status {status}){suffix}"
-                if self.model is not None
-                else f"{url} is not found (status {status}); is the base URL complete (vLLM's ends in /v1)?{suffix}"
-            )
-        if status == 402:
-            return FatalEngineError(f"{url} demands payment (status 402){suffix}")
-        if 300 <= status < 400:
-            return FatalEngineError(f"{url} redirects elsewhere (status {status}); give the base URL it redirects to")
-        hint = "; --set stream=true requests streams" * bool(_STREAMS_ONLY.search(message) and not self.settings.stream)
-        return _Refused(f"{url} refuses this request (status {status}){suffix}{hint}")
-
-
-def _first_of(candidates: Sequence[str], served: Sequence[str]) -> str | None:
-    """The served name that equals a candidate, else the only one that :func:`same_checkpoint` matches with a candidate."""
-    exact = next((name for name in candidates if name in served), None)
-    alike = [name for name in served if any(same_checkpoint(name, candidate) for candidate in candidates)]
-    return exact or (alike[0] if len(alike) == 1 else None)
+        return error_of(url, status, headers, message, self.settings, model=self.model, has_key=bool(self._key))

@@ -90,7 +90,6 @@ class ImageReferences:
 
     @property
     def offered(self) -> bool:
-        """Whether references are sent at all."""
         return self._uuids or self._folder is not None
 
     async def sent(self, screenshots: Sequence[Screenshot], send: Send[Answer]) -> Answer:

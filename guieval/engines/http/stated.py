@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from guieval.engines.http.bounded_json import read_json
+from guieval.journal.caveats import same_checkpoint
 from guieval.journal.setup import MOST_LISTED, EngineFacts, text_digest
 from guieval.steps import whole_text
 
@@ -89,3 +90,10 @@ def _engine_of(models: Sequence[ServedModel]) -> _Engine | None:
 def _text(value: Any, clean: Callable[[str], str], *, whole: bool = False) -> str:
     text = whole_text(value) if isinstance(value, str) and value not in _NOT_SAID else ""
     return clean(text if whole else text[:_LONGEST])
+
+
+def first_of(candidates: Sequence[str], served: Sequence[str]) -> str | None:
+    """The served name that equals a candidate, else the only one that :func:`same_checkpoint` matches with a candidate."""
+    exact = next((name for name in candidates if name in served), None)
+    alike = [name for name in served if any(same_checkpoint(name, candidate) for candidate in candidates)]
+    return exact or (alike[0] if len(alike) == 1 else None)

@@ -27,7 +27,6 @@ class PromptRow(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Tokens of the prompt."""
         return int(self.inputs["input_ids"].shape[1])
 
     def fits(self, other: PromptRow) -> bool:

@@ -164,7 +164,6 @@ class TransformersModel(HeldModel):
         return PromptRow(inputs, values, seed, limit, time.monotonic() - started)
 
     def _seed_of(self, request: Request) -> int:
-        """The seed of a request that has none."""
         import torch
 
         return int(torch.randint(2**62, ()))

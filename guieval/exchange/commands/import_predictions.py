@@ -13,6 +13,7 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
 from guieval.exchange import importing
+from guieval.exchange.imported import Imported
 from guieval.exchange.predictions import Predictions
 from guieval.exchange.predictions.mapped import parse_mapping
 
@@ -82,7 +83,7 @@ def import_predictions(
     echo(f"  then: guieval score {shlex.quote(str(out))}")
 
 
-def _report(made: importing.Imported) -> None:
+def _report(made: Imported) -> None:
     if made.trajectories is not None:
         held = made.trajectories
         echo(f"{made.directory}: {held.trajectories:,} trajectories of {counted(held.tasks, 'task')}, ", nl=False)

@@ -7,14 +7,10 @@ import base64
 import json
 import math
 import re
-import socket
-import struct
 import time
-import zlib
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Callable
 from email.utils import formatdate
-from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
@@ -22,14 +18,19 @@ from urllib.parse import quote
 
 from guieval.data.files import read_text
 from guieval.engines import parse_request_id, without_try
-from guieval.models.response import Call, calls_in
+from guieval.playground.mock_server.answers import (
+    Exchange,
+    PolicyResponse,
+    Receive,
+    Scope,
+    Send,
+    as_json,
+    body_of,
+    completion_body,
+    error_of,
+)
+from guieval.playground.mock_server.malformed import send_malformed
 from guieval.playground.mock_server.native import (
-    KEY_HEADERS,
-    TOKENS_IN,
-    TOKENS_OUT,
-    answer_body,
-    api_of,
-    damaged_body,
     error_body,
     model_of,
     refusal,
@@ -37,16 +38,9 @@ from guieval.playground.mock_server.native import (
 from guieval.playground.mock_server.settings import MockSettings
 from guieval.steps import StepKey
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-
 _HELD = 0.02
 """Seconds between two looks at whether a request is still held."""
 _EPISODE_TAG = re.compile(rb"\[EP[0-9]+\]")
-_TOOLS = re.compile(rb'"tools"\s*:\s*\[\s*\{')
-"""A request that offers functions: no text in a JSON body contains this, since its quotes are escaped there."""
 
 
 class SeenRequest(NamedTuple):
@@ -69,15 +63,6 @@ class Tag(NamedTuple):
     key: StepKey | None
 
 
-class PolicyResponse(NamedTuple):
-    """The answer of a policy: ``logprob`` is that of each of its tokens; ``None`` for a server that says none."""
-
-    text: str
-    reasoning: str | None = None
-    prompt_tokens: int = TOKENS_IN
-    logprob: float | None = None
-
-
 Answers: TypeAlias = Callable[[Tag, bytes], PolicyResponse]
 """A policy: from the tag and the raw body to the response; ``LookupError`` if it has none."""
 
@@ -96,36 +81,6 @@ def latency_of(seed: int, tag: str, k: int, mean: float, sigma: float) -> float:
     return mean * math.exp(sigma * z - sigma * sigma / 2.0)
 
 
-class _Exchange:
-    """A request with its body, and the ways to answer it."""
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.path: str = scope["path"].rstrip("/")
-        self.api = api_of(self.path)
-        self.key = next((self.headers[name] for name in KEY_HEADERS if name in self.headers), b"")
-        self.body = body
-        self.transport: asyncio.Transport | None = scope.get("transport")
-        self._receive = receive
-        self._send = send
-
-    async def answer(
-        self, status: int, body: bytes, headers: Iterable[tuple[bytes, bytes]] = (), kind: bytes = b"application/json"
-    ) -> None:
-        await self.begin((b"content-type", kind), (b"content-length", str(len(body)).encode()), *headers, status=status)
-        await self.send(body)
-
-    async def begin(self, *headers: tuple[bytes, bytes], status: int = 200) -> None:
-        await self._send({"type": "http.response.start", "status": status, "headers": list(headers)})
-
-    async def send(self, body: bytes, *, more: bool = False) -> None:
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
-
-    async def disconnected(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-
-
 class MockApp:
     """The ASGI application.
 
@@ -142,7 +97,7 @@ class MockApp:
         self.held: Callable[[Tag], bool] = lambda tag: False
         """Which requests wait for as long as this is true of them; a test stops a client's work at the point that it
         chooses."""
-        self._waiting: set[_Exchange] = set()
+        self._waiting: set[Exchange] = set()
         self._answers = answers
         self._slots = asyncio.Semaphore(settings.concurrency) if settings.concurrency else None
         self._earlier: Counter[str] = Counter()
@@ -182,7 +137,7 @@ class MockApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        exchange = _Exchange(scope, receive, send, await _body(receive) if scope["method"] == "POST" else b"")
+        exchange = Exchange(scope, receive, send, await _body(receive) if scope["method"] == "POST" else b"")
         path = exchange.path
         if scope["method"] == "POST":
             self._waiting.add(exchange)
@@ -191,7 +146,7 @@ class MockApp:
             finally:
                 self._waiting.discard(exchange)
         elif path == "/stats":
-            await exchange.answer(200, _json(self.stats()))
+            await exchange.answer(200, as_json(self.stats()))
         elif path in ("/health", "/v1/health"):
             await exchange.answer(200, b"{}")
         elif path.endswith("/models"):
@@ -199,20 +154,20 @@ class MockApp:
                 await self._fail(exchange, 401)
                 return
             models = [{"id": name, "object": "model", "owned_by": "guieval"} for name in self.settings.listed_models]
-            await exchange.answer(200, _json({"object": "list", "data": models}))
+            await exchange.answer(200, as_json({"object": "list", "data": models}))
         elif path == "/version" and self.settings.engine_version is not None:
-            await exchange.answer(200, _json({"version": self.settings.engine_version}))
+            await exchange.answer(200, as_json({"version": self.settings.engine_version}))
         else:
-            await exchange.answer(404, _error(f"there is nothing at {path!r}"))
+            await exchange.answer(404, error_of(f"there is nothing at {path!r}"))
 
-    async def _completion(self, exchange: _Exchange) -> None:
+    async def _completion(self, exchange: Exchange) -> None:
         body = exchange.body
         if self.seen.maxlen:
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
             self.seen.append(SeenRequest(headers, body))
         tag = _tag(exchange.headers.get(b"x-request-id", b""), body)
         if tag is None:
-            await exchange.answer(200, _completion_body(PolicyResponse("alive")))
+            await exchange.answer(200, completion_body(PolicyResponse("alive")))
             return
         arrival = time.time()
         self._first = self._first or arrival
@@ -243,7 +198,7 @@ class MockApp:
                 line = {"arrival": arrival, "end": self._last, "tag": tag.text, "k": k, "latency": latency}
                 print(json.dumps({**line, "bytes": len(body), "outcome": outcome}), file=self._log, flush=True)
 
-    async def _respond(self, exchange: _Exchange, tag: Tag, k: int, latency: float, becomes: Callable[[str], None]) -> None:
+    async def _respond(self, exchange: Exchange, tag: Tag, k: int, latency: float, becomes: Callable[[str], None]) -> None:
         """Answer or not; ``becomes`` is called with the name of the request's count, unless its client has disconnected."""
         if refusal := self._refusal(exchange):
             becomes("failed")
@@ -268,12 +223,12 @@ class MockApp:
             return
         if fault:
             becomes("malformed")
-            await _send_malformed(exchange, fault, answer)
+            await send_malformed(exchange, fault, answer)
             return
         becomes("served")
-        await exchange.answer(200, _answer_body(exchange, answer, self.settings.looks, self.settings.fingerprint))
+        await exchange.answer(200, body_of(exchange, answer, self.settings.looks, self.settings.fingerprint))
 
-    async def _serve(self, exchange: _Exchange, tag: Tag, latency: float) -> bool:
+    async def _serve(self, exchange: Exchange, tag: Tag, latency: float) -> bool:
         """Take a slot for the request's latency; false if the client disconnects in the meantime."""
         if self._slots is not None:
             await self._slots.acquire()
@@ -296,11 +251,11 @@ class MockApp:
             if self._slots is not None:
                 self._slots.release()
 
-    def _knows(self, exchange: _Exchange) -> bool:
+    def _knows(self, exchange: Exchange) -> bool:
         key = self.settings.api_key
         return key is None or exchange.key.removeprefix(b"Bearer ") == key.encode()
 
-    def _refusal(self, exchange: _Exchange) -> tuple[int, str] | None:
+    def _refusal(self, exchange: Exchange) -> tuple[int, str] | None:
         """Status and message for a request that a server with these settings would refuse."""
         settings, body = self.settings, exchange.body
         if not self._knows(exchange):
@@ -313,7 +268,7 @@ class MockApp:
             return 400, reason
         return None
 
-    async def _fail(self, exchange: _Exchange, status: int, message: str = "") -> None:
+    async def _fail(self, exchange: Exchange, status: int, message: str = "") -> None:
         message = message or f"the mock server fails with status {status}"
         if self.settings.echo_key:
             key = exchange.key or b"no key"
@@ -326,7 +281,7 @@ class MockApp:
                 waits.append(self.settings.retry_after)
             if self.settings.retry_after_date is not None:
                 waits.append(formatdate(time.time() + self.settings.retry_after_date, usegmt=True))
-        body = _error(message) if exchange.api is None else error_body(exchange.api, status, message)
+        body = error_of(message) if exchange.api is None else error_body(exchange.api, status, message)
         await exchange.answer(status, body, [(b"retry-after", wait.encode()) for wait in waits])
 
     def _fault(self, tag: str, k: int, body: bytes) -> str:
@@ -369,144 +324,6 @@ def _tag(header: bytes, body: bytes) -> Tag | None:
         return Tag(text, text, name or text, None) if text else None
     chain = text if episode else f"{name.rsplit('|', name.count('|') - 2)[0]}|{sample}"
     return Tag(text, chain, name, key)
-
-
-async def _send_malformed(exchange: _Exchange, kind: str, answer: PolicyResponse) -> None:
-    if exchange.api is not None and (damaged := damaged_body(exchange.api, kind, answer.text, exchange.body)) is not None:
-        await exchange.answer(200, damaged)
-        return
-    whole = _answer_body(exchange, answer)
-    match kind:
-        case "reset":
-            await exchange.begin((b"content-type", b"application/json"), (b"content-length", str(len(whole)).encode()))
-            await exchange.send(whole[: len(whole) // 2], more=True)
-            if exchange.transport is not None:
-                _reset(exchange.transport)
-        case "drip":
-            await _drip(exchange, whole)
-        case "gzip":
-            await exchange.answer(200, _compressed(whole), [(b"content-encoding", b"gzip")])
-        case "gzip-bomb":
-            await exchange.answer(200, _bomb(), [(b"content-encoding", b"gzip")])
-        case "flood":
-            await exchange.answer(200, whole + b" " * _FLOOD)
-        case "twice":
-            await _send_twice(exchange, whole)
-        case "absurd-numbers":
-            await exchange.answer(200, _with_absurd_numbers(whole))
-        case "cut-json":
-            await exchange.answer(200, whole[:150])
-        case "html":
-            await exchange.answer(200, b"<html><body><h1>Bad gateway</h1></body></html>", kind=b"text/html")
-        case "null-content":  # reasoning alone, which ends before the call
-            reasoning = answer.text[: len(answer.text) // 2]
-            await exchange.answer(200, _completion_body(PolicyResponse(reasoning, reasoning), content=None))
-        case "empty-choices":
-            await exchange.answer(200, _json({"id": "mock", "object": "chat.completion", "choices": []}))
-        case _:
-            await exchange.answer(200, _completion_body(PolicyResponse(answer.text[: len(answer.text) // 2])))
-
-
-_FLOOD = 9 * 1024 * 1024
-_DRIP = 0.05
-_DRIPS = 200
-
-
-async def _drip(exchange: _Exchange, body: bytes) -> None:
-    """Send a whole answer without its end, then a blank from time to time, so that a read timeout never expires."""
-    await exchange.begin((b"content-type", b"application/json"))
-    left = asyncio.ensure_future(exchange.disconnected())
-    try:
-        for number in range(_DRIPS):
-            await exchange.send(b" " if number else body, more=True)
-            await asyncio.wait((left,), timeout=_DRIP)
-            if left.done():
-                return
-        await exchange.send(b"")
-    finally:
-        left.cancel()
-
-
-def _reset(transport: asyncio.Transport) -> None:
-    """Close a connection with a reset, like a machine that crashed."""
-    connection = transport.get_extra_info("socket")
-    if connection is not None:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    transport.abort()
-
-
-_CORK: int = getattr(socket, "TCP_CORK", 4)
-"""Holds back what is written; on macOS it is TCP_NOPUSH, which Python does not name."""
-
-
-async def _send_twice(exchange: _Exchange, body: bytes) -> None:
-    transport = exchange.transport
-    connection = None if transport is None else transport.get_extra_info("socket")
-    if transport is None or connection is None:
-        raise RuntimeError("an answer can be sent twice over a connection only")
-    connection.setsockopt(socket.IPPROTO_TCP, _CORK, 1)
-    await exchange.answer(200, body)
-    transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-    connection.setsockopt(socket.IPPROTO_TCP, _CORK, 0)
-
-
-def _with_absurd_numbers(body: bytes) -> bytes:
-    values = json.loads(body)
-    values["usage"] = {"prompt_tokens": -(2**62), "completion_tokens": 2**64 - 1}
-    values["choices"][0]["logprobs"] = {"content": [{"token": "a", "logprob": value} for value in (1e308, 1e308, 10**400)]}
-    return _json(values)
-
-
-@cache
-def _bomb() -> bytes:
-    return _compressed(bytes(256 * 1024 * 1024))
-
-
-def _compressed(data: bytes) -> bytes:
-    stream = zlib.compressobj(9, wbits=31)
-    return stream.compress(data) + stream.flush()
-
-
-_SAME = object()
-
-
-def _tool_call(number: int, call: Call) -> dict[str, Any]:
-    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
-    return {"id": f"call_{number}", "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
-def _completion_body(
-    answer: PolicyResponse, content: object = _SAME, *, calls: bool = False, fingerprint: str | None = None
-) -> bytes:
-    """``calls``: the client offered functions, so calls in the text are sent in the protocol's format."""
-    message: dict[str, Any] = {"role": "assistant", "content": answer.text if content is _SAME else content}
-    text, made = calls_in(answer.text) if calls else (answer.text, ())
-    if made:
-        message |= {"content": text or None, "tool_calls": [_tool_call(number, call) for number, call in enumerate(made)]}
-    if answer.reasoning is not None:
-        message["reasoning_content"] = answer.reasoning
-    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "tool_calls" if made else "stop"}
-    if answer.logprob is not None:
-        choice["logprobs"] = {"content": [{"token": word, "logprob": answer.logprob} for word in answer.text.split()]}
-    usage = {"prompt_tokens": answer.prompt_tokens, "completion_tokens": TOKENS_OUT}
-    usage["total_tokens"] = answer.prompt_tokens + TOKENS_OUT
-    named = {"id": "mock", "object": "chat.completion", "model": "mock", "system_fingerprint": fingerprint}
-    return _json({**named, "choices": [choice], "usage": usage})
-
-
-def _answer_body(exchange: _Exchange, answer: PolicyResponse, looks: int = 0, fingerprint: str | None = None) -> bytes:
-    if exchange.api is not None:
-        return answer_body(exchange.api, answer.text, exchange.body, looks)
-    calls = "<tool_call>" in answer.text and bool(_TOOLS.search(exchange.body))
-    return _completion_body(answer, calls=calls, fingerprint=fingerprint)
-
-
-def _error(message: str) -> bytes:
-    return _json({"error": {"message": message, "type": "mock_error"}})
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value).encode()
 
 
 def _rss_bytes() -> int | None:

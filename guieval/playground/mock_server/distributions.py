@@ -21,7 +21,8 @@ from pydantic import BaseModel, Field
 from guieval.actions import Action, Click, Frozen, LongPress, Point
 from guieval.data.files import read_text
 from guieval.errors import DataError, UsageError
-from guieval.playground.mock_server.app import Answers, PolicyResponse, Tag
+from guieval.playground.mock_server.answers import PolicyResponse
+from guieval.playground.mock_server.app import Answers, Tag
 from guieval.steps import StepKey, StepTaskModel, validated
 
 if TYPE_CHECKING:

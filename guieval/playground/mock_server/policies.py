@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from guieval.data.benchmark import ABCBenchmark
     from guieval.models import ABCModel
 
-from guieval.playground.mock_server.app import Answers, PolicyResponse, Tag, uniform
+from guieval.playground.mock_server.answers import PolicyResponse
+from guieval.playground.mock_server.app import Answers, Tag, uniform
 from guieval.playground.mock_server.distributions import distribution_answers, read_lines
 from guieval.playground.mock_server.settings import MockSettings
 from guieval.playground.mock_server.sight import answer_seen

@@ -16,7 +16,7 @@ import numpy as np
 from guieval.actions import Action, Click, LongPress, Point, Scroll
 from guieval.data.screenshots import header, picture, unturned, unturned_point
 from guieval.frames import smart_resize
-from guieval.playground.mock_server.app import PolicyResponse
+from guieval.playground.mock_server.answers import PolicyResponse
 from guieval.playground.mock_server.settings import MockSettings
 from guieval.steps import StepTaskModel
 

@@ -45,7 +45,6 @@ class BoardColumn:
 
     @property
     def heading(self) -> str:
-        """The metric with its unit."""
         return f"{self.metric} ({'%' if self.unit == SHARE else self.unit})"
 
     @property
@@ -94,7 +93,6 @@ class BoardRow:
 
     @property
     def title(self) -> str:
-        """The name with the mode."""
         return f"{self.name} ({self.mode})"
 
 

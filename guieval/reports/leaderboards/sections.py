@@ -34,7 +34,6 @@ class Front:
         return fronts(self.points)
 
     def is_best(self, point: Spent) -> bool:
-        """Whether the point is on the front of its mode."""
         return any(point in best for best in self.best)
 
     def shown(self, point: Spent) -> str:
@@ -66,7 +65,6 @@ class BoardSection:
 
     @property
     def tokens(self) -> str:
-        """The heading of tokens."""
         return f"tokens per {self.board.columns[self.places[0]].row}"
 
     @cached_property

@@ -13,6 +13,7 @@ from guieval.data.screenshots import jpeg_url, read_picture
 from guieval.errors import GuievalError, ScreenshotError
 from guieval.history import in_words
 from guieval.metrics import TaskSummary
+from guieval.metrics.kinds import of_tasks
 from guieval.metrics.rounding import percentage
 from guieval.reports.console import Run, online_tables, report_tables, run_table
 from guieval.reports.marks import step_overlay
@@ -140,7 +141,7 @@ def run_html(run: OpenedRun) -> str:
 
 def online_run_html(run: OpenedOnlineRun) -> str:
     """The settings of an online run, and its metrics."""
-    tables = online_tables([Run("value", run.metrics().summary)])
+    tables = online_tables([Run("value", of_tasks(run.metrics().summary))])
     return _run(run, "tasks", "".join(map(html_table, tables)))
 
 

@@ -45,7 +45,6 @@ class Library:
 
     @property
     def names(self) -> list[str]:
-        """The ids of the runs."""
         return list(self._places)
 
     def directory(self, name: str) -> Path:

@@ -59,7 +59,6 @@ class PageRequest:
 
     @property
     def cookies(self) -> Mapping[str, str]:
-        """The cookies by name."""
         pairs = (pair.strip().partition("=") for pair in self.headers.get("cookie", "").split(";"))
         return {name: unquote(value) for name, _, value in pairs}
 

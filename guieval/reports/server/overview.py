@@ -19,6 +19,7 @@ from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import is_rollout
 from guieval.metrics.columns import ENDS, RunColumns
+from guieval.metrics.kinds import of_steps
 from guieval.metrics.of_run import Metrics
 from guieval.metrics.registry import registered
 from guieval.reports.console import Run, online_tables, own_table, run_table, warning_lines
@@ -116,14 +117,14 @@ def stored_section(directory: Path) -> dict[str, Any] | None:
     summary = None if registered() else stored_summary(folder)  # metrics of the user may be others now
     if summary is None:
         return None
-    run = Run(folder.protocol, summary)
+    run = Run(folder.protocol, of_steps(summary))
     return {**_headline(run), "notes": [clean(note) for note in warning_lines([run])]}
 
 
 def metrics_section(run: JudgedRun) -> dict[str, Any]:
     """The leading metrics, the five verdicts, and the tables with all of them."""
     found = run.metrics
-    column = Run(found.label, found.summary)
+    column = Run(found.label, of_steps(found.summary))
     notes = [*found.notes, *warning_lines([column]), *(f"overlay: {each}" for each in found.overlays)]
     notes += [f"Protocol: {found.protocol}. Steps: {found.steps}."]
     tables = shown(run_table([column]), own_table([column]))

@@ -36,7 +36,6 @@ class RunPages:
         self._library = library
 
     def planned(self, name: str, key: StepKey) -> bool:
-        """Whether a run plans a step."""
         plan = self._library.kept("plan", name, lambda directory: RunFolder(rounds_of(directory)[0]).plan)
         return key.step_index in plan.get(EpisodeKey(*key[:3]), ())
 

@@ -28,7 +28,6 @@ class TrajectoryPages:
         self._screens = Screens(directory)
 
     def page(self) -> str:
-        """The page, with the list of trajectories."""
         return page(TEMPLATE, served=True, **page_values(self.online, [row for row, _, _ in self._rows]))
 
     def script(self, name: str) -> str:

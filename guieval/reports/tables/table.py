@@ -51,7 +51,6 @@ class Number:
 
     @property
     def shown(self) -> str:
-        """The number alone, rounded."""
         if self.of.value is None:
             return NOTHING
         form, unit = self._form

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, get_args
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import open_folder
 from guieval.metrics import TaskSummary
+from guieval.metrics.kinds import of_tasks
 from guieval.online.trajectory import TrajectoryStep, last_attempts
 from guieval.scoring.score import summary_of_run
 from guieval.steps import ENDS, Ended, EpisodeKey, Outcome, Repetition, Usage
@@ -77,9 +78,7 @@ class OnlineTrajectories:
 
     @cached_property
     def metrics(self) -> TaskSummary:
-        """The metrics of the run."""
-        found: TaskSummary = summary_of_run(self.run)
-        return found
+        return of_tasks(summary_of_run(self.run))
 
     @cached_property
     def _attempts(self) -> Mapping[tuple[EpisodeKey, int], Sequence[TrajectoryStep]]:

@@ -81,12 +81,10 @@ class RunSteps:
 
     @property
     def episodes(self) -> int:
-        """The number of episodes."""
         return len(self._plan)
 
     @cached_property
     def title(self) -> str:
-        """The title of the page."""
         first = self.runs[0]
         return f"{first.label} on {first.manifest.benchmark.name}, {first.manifest.mode.label}"
 

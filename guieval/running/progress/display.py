@@ -38,7 +38,6 @@ class Display:
 
     @contextmanager
     def starting(self, title: str) -> Iterator[Waited]:
-        """The display of a server that is starting."""
         yield lambda seconds, line: None
 
     def note(self, text: str) -> None:

@@ -41,7 +41,6 @@ class Rate:
 
     @property
     def count(self) -> int:
-        """The count at the last sample."""
         return self._samples[-1][1]
 
     @property

@@ -175,7 +175,8 @@ class Actor(Asking[OnlineTask, TaskRecord]):
         ending, success = scaffold.ending, scaffold.success
         loop = None if ending.loop is None else LoopRule(ending.loop.equal, ending.loop.effect)
         counted = {} if success is None else {"counted": partial(_counted, success)}
-        return Attempt(task, unparseable=ending.unparseable, loop=loop, typed=scaffold.typing.typed, **counted)
+        unparseable = self.tasks.named(task).unparseable or ending.unparseable
+        return Attempt(task, unparseable=unparseable, loop=loop, typed=scaffold.typing.typed, **counted)
 
     async def _stored(self, observation: Observation) -> str:
         return await asyncio.to_thread(self.trajectories.keep, observation.screenshot, screen_name(observation.screenshot))

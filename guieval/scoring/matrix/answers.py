@@ -65,7 +65,6 @@ class JudgedAnswers:
 
     @property
     def evaluators(self) -> tuple[ActionEvaluator, ...]:
-        """The evaluators that judged, in the order of the protocols."""
         return self._ledger.evaluators
 
     @property

@@ -15,7 +15,7 @@ from guieval.steps import StepKey
 from guieval.studies.decisions.clustering import ClusterSettings
 from guieval.studies.decisions.executions import read_executions
 from guieval.studies.decisions.measures import measure
-from guieval.training.config import Curriculum
+from guieval.training.settings import Curriculum
 
 
 class StepMeasures(NamedTuple):

@@ -8,8 +8,8 @@ from guieval.data.selection import Choice
 from guieval.data.selection import select as select_episodes
 from guieval.online.find import load_environment
 from guieval.online.tasks import EnvironmentTasks
-from guieval.training.config import Source
 from guieval.training.data.examples import TrainingData
+from guieval.training.settings import Source
 
 SCREENS = "screens"
 """Folder of a training's present screenshots below its own."""

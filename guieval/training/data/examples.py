@@ -22,7 +22,7 @@ from guieval.journal import RunFolder
 from guieval.models import ABCModel, ImageRef, ModelInput
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, Sample, StepRecord, StepTaskModel
-from guieval.training.config import Source
+from guieval.training.settings import Source
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guieval.steps import Episode, StepKey, StepTaskModel
-from guieval.training.config import OnlineTraining, Source, TrainingConfig
+from guieval.training.config import OnlineTraining, TrainingConfig
 from guieval.training.data.environment_tasks import SCREENS, open_tasks
 from guieval.training.data.examples import Example, TrainingData, open_source
+from guieval.training.settings import Source
 
 
 class TaskPlace(NamedTuple):

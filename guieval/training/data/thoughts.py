@@ -25,7 +25,7 @@ from guieval.rewards.response import ResponseScorer
 from guieval.settings import Server
 from guieval.settings.sampling import is_greedy
 from guieval.steps import StepKey, StepTaskModel
-from guieval.training.config import ThoughtServer
+from guieval.training.settings import ThoughtServer
 
 if TYPE_CHECKING:
     from guieval.engines.http.chat_completions import OpenAIEngine

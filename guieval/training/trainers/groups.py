@@ -26,8 +26,8 @@ from trl import GRPOTrainer
 
 from guieval.errors import UsageError
 from guieval.steps import StepKey
-from guieval.training.config import DynamicSampling
 from guieval.training.data.examples import PromptBuilder, SizedPicture
+from guieval.training.settings import DynamicSampling
 from guieval.training.trainers.answers import Answers
 from guieval.training.trainers.behaviour import check_behaviour
 from guieval.training.trainers.dealing import dealt, divided, micro_batches, rows_each

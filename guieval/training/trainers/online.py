@@ -25,8 +25,8 @@ from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
 from guieval.steps import OnlineTask
 from guieval.training.acting import OnlineRollout, Stage
-from guieval.training.config import JudgeReward
 from guieval.training.data.environment_tasks import SCREENS
+from guieval.training.settings import JudgeReward
 from guieval.training.trainers.groups import CHECKPOINT, Batch, GroupTrainer, TaskGroup
 from guieval.training.trainers.grpo import deviation
 from guieval.training.trainers.rows import CompletedPrompt

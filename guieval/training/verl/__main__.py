@@ -39,9 +39,9 @@ def rows(
 
     from guieval.errors import UsageError
     from guieval.running.config import override
-    from guieval.training.config import Curriculum, Source, setting_error
     from guieval.training.data.environment_tasks import open_tasks
     from guieval.training.data.examples import open_source
+    from guieval.training.settings import Curriculum, Source, setting_error
     from guieval.training.verl.rows import ROWS, write_rows, write_tasks
 
     options: dict[str, object] = {}

@@ -26,10 +26,10 @@ from guieval.rewards.adapters.rows import metrics
 from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.steps import StepTaskModel
-from guieval.training.config import RolloutSettings
 from guieval.training.data.examples import PromptBuilder, images_of
 from guieval.training.data.thoughts import ServedThoughts, read_thoughts_file
 from guieval.training.reward_watch import RewardWatch, Sum
+from guieval.training.settings import RolloutSettings
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.rows import RowTask, read_place
 from guieval.training.verl.settings import GROUP, VerlSettings, read_settings

@@ -17,10 +17,10 @@ from guieval.errors import UsageError
 from guieval.online.find import load_environment
 from guieval.online.tasks import EnvironmentTasks
 from guieval.steps import Episode, EpisodeKey, OnlineTask, StepKey
-from guieval.training.config import Curriculum
 from guieval.training.data.curriculum import factors, read_measured
 from guieval.training.data.examples import TrainingData
 from guieval.training.data.mixture import drawn
+from guieval.training.settings import Curriculum
 from guieval.training.verl.settings import GROUP, TASKS
 
 EPISODES, ROWS = "episodes.jsonl", "rows.jsonl"

@@ -16,7 +16,7 @@ import transfer_queue as tq
 from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
 
 from guieval.rewards.advantages import AdvantageSettings
-from guieval.training.config import DynamicSampling
+from guieval.training.settings import DynamicSampling
 from guieval.training.verl.records import RowRecord, group_is_kept, trajectories
 from guieval.training.verl.settings import GROUP
 

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from guieval.errors import UsageError
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.settings import Group
-from guieval.training.config import (
+from guieval.training.settings import (
     AdapterSettings,
     DynamicSampling,
     JudgeReward,

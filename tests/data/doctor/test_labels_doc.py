@@ -20,6 +20,7 @@ from guieval.actions import Action
 from guieval.registry import benchmarks, list_benchmarks, load_benchmark
 from guieval.steps import StepTaskModel
 from tests.conftest import REPOSITORY
+from tests.json_values import read_json
 from tests.rows import every_row
 
 PAGE = (REPOSITORY / "docs" / "labels.md").read_text(encoding="utf-8")
@@ -65,7 +66,7 @@ class Format:
         file = sorted(folder.glob(self.pattern))[0]
         before = file.read_text(encoding="utf-8")
         first, rest = before.split("\n", 1) if file.suffix == ".jsonl" else (before, "")
-        value = json.loads(first)
+        value = read_json(first)
         self.change(value, label)
         file.write_text(json.dumps(value) + (f"\n{rest}" if rest else ""), encoding="utf-8")
         try:
@@ -187,4 +188,4 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def test_the_label_becomes_what_the_page_documents(
     examples: Callable[[str], Path], heading: str, published: str, unified: str
 ) -> None:
-    assert words(FORMATS[heading].load(examples(heading), json.loads(published)).action) == unified
+    assert words(FORMATS[heading].load(examples(heading), read_json(published)).action) == unified

@@ -23,6 +23,7 @@ from guieval.errors import DataError, UsageError
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, StepTaskModel
 from tests.conftest import REPOSITORY
+from tests.json_values import read_json
 from tests.rows import every_row
 
 SIZE = (1080, 2400)
@@ -60,7 +61,7 @@ def test_places_of_device_actions_are_in_the_frame_too(tmp_path: Path) -> None:
     read = only(tmp_path / "a", steps=[step(action=action)])
     device = act.Drag(start=act.Point(500.0, 250.0), end=act.Point(1000.0, 1000.0))
     assert read.action == act.Unsupported(name="drag", arguments={"point": [1, 2]}, device=device)
-    written = json.loads(episode_line(Episode(steps=(read,))))
+    written = read_json(episode_line(Episode(steps=(read,))))
     assert written["frame"] == "pixels" and written["steps"][0]["action"]["device"] == drag
     to = {**action, "device": {"type": "DRAG", "start": None, "end": [540, 600]}}
     assert act.executable(only(tmp_path / "b", steps=[step(action=to)]).action) == act.Drag(end=act.Point(500.0, 250.0))
@@ -242,7 +243,7 @@ def test_the_index_is_a_sequence_of_references(tmp_path: Path) -> None:
 def test_every_frame_gives_the_phone_back(tmp_path: Path) -> None:
     played = write_episodes(tmp_path, episodes=3, size=PHONE)
     lines = (tmp_path / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["frame"] for line in lines] == list(FRAMES)
+    assert [read_json(line)["frame"] for line in lines] == list(FRAMES)
     benchmark = load_benchmark("episodes", tmp_path)
     assert (benchmark.dataset, benchmark.setting, benchmark.protocol) == ("synthetic", "high", "guievalkit")
     for phone, episode in zip(played, benchmark, strict=True):
@@ -354,7 +355,7 @@ def test_whole_and_half_pixels_are_written_as_such_and_come_back_bit_for_bit(
     step: StepTaskModel, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     episode = Episode(steps=(step,))
-    assert json.loads(episode_line(episode))["frame"] == "pixels"
+    assert read_json(episode_line(episode))["frame"] == "pixels"
     [found] = read_back(tmp_path_factory.getbasetemp(), episode).steps
     assert found == step
     assert found.targets.array.tobytes() == step.targets.array.tobytes()

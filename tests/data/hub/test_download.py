@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from guieval.cli.data.download import downloads
+from guieval.online.find import environments
 from guieval.registry import benchmarks
 from tests.command_line import CommandLine, Done
 from tests.data.hub.local_hub import COMMIT, LocalHub, serving
@@ -169,7 +170,7 @@ def test_every_repository_is_the_one_that_the_loader_names_and_every_one_on_the_
     guieval: CommandLine,
 ) -> None:
     for name, download in downloads().items():
-        assert f"huggingface.co/datasets/{download.repository}" in benchmarks()[name].source, name
+        assert f"huggingface.co/datasets/{download.repository}" in (environments() | benchmarks())[name].source, name
     assert ": guieval data download screenspot-v2 --out DIR (about 1.33 GB)" in guieval("benchmarks", "screenspot-v2").out
     assert "guieval data download" not in guieval("benchmarks", "osworld-g").out
     on_hub = {name for name, kind in benchmarks().items() if kind.source.startswith("huggingface.co/datasets/")}

@@ -22,6 +22,7 @@ from guieval.settings import Server
 from guieval.steps import Usage
 from tests.engines import asking
 from tests.engines.asking import Sleeps, make_request
+from tests.json_values import read_json
 from tests.rows import every_row
 from tests.waiting import PATIENCE
 
@@ -118,7 +119,7 @@ def test_the_mock_server_answers_in_the_sdks_own_types(kind: str) -> None:
 
     path = {"openai-responses": "responses", "anthropic": "messages", "gemini": "generateContent"}[kind]
     two = called(CLICK[kind], ("end_task", {"status": "done"}))
-    body = json.loads(answer_body(path, two, json.dumps({"model": "m", "tools": TOOLS[kind]["tools"]}).encode(), 0))  # type: ignore[arg-type]
+    body = read_json(answer_body(path, two, json.dumps({"model": "m", "tools": TOOLS[kind]["tools"]}).encode(), 0))  # type: ignore[arg-type]
     types: dict[str, Any] = {"openai-responses": Response, "anthropic": AnthropicMessage, "gemini": GenerateContentResponse}
     checked = types[kind].model_validate(body, strict=kind != "gemini")
     assert "click" in checked.model_dump_json() and "end_task" in checked.model_dump_json()
@@ -207,7 +208,7 @@ def test_the_answer_to_a_look_names_the_toolset(tool: str, kind: str, ask: Ask) 
         offered |= {"name": "computer", "display_width_px": 108, "display_height_px": 240}
     with mock(kind, looks=1) as server:
         ask(server.base_url, extra={"looks": 1, "tools": [offered], "betas": ["computer-use-2025-11-24"]})
-        _, second = (json.loads(request.body) for request in server.requests)
+        _, second = (read_json(request.body) for request in server.requests)
     (result,) = second["messages"][-1]["content"]
     named = "computer" if tool == "computer_toolset_20260801" else None
     assert result["type"] == "tool_result" and result.get("toolset_name") == named
@@ -217,7 +218,7 @@ def test_the_answer_to_a_look_names_the_toolset(tool: str, kind: str, ask: Ask) 
 def test_the_detail_of_images_holds_for_answers_to_looks_too(kind: str, ask: Ask) -> None:
     with mock(kind, looks=1) as server:
         ask(server.base_url, extra={"looks": 1, "image_detail": "original"})
-        _, second = (json.loads(request.body) for request in server.requests)
+        _, second = (read_json(request.body) for request in server.requests)
     (image,) = (part for part in second["input"][0]["content"] if part["type"] == "input_image")
     assert image["detail"] == "original"
     assert second["input"][-1]["output"]["detail"] == "original"
@@ -246,7 +247,7 @@ def test_the_makers_own_address_needs_a_key_and_two_are_refused(kind: str) -> No
 def test_request_parameters_have_the_apis_names(kind: str, ask: Ask) -> None:
     with mock(kind) as server:
         ask(server.base_url, sampling={"max_tokens": 77, "top_p": 0.5})
-        body = json.loads(server.requests[0].body)
+        body = read_json(server.requests[0].body)
     name = {"openai-responses": "max_output_tokens", "anthropic": "max_tokens", "gemini": "maxOutputTokens"}[kind]
     assert (body["generationConfig"] if kind == "gemini" else body)[name] == 77
 

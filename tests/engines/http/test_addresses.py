@@ -20,6 +20,7 @@ from guieval.steps import StepKey
 from tests.command_line import CommandLine
 from tests.engines.asking import Small, ask, engine_for, in_a_loop, make_request, mock
 from tests.engines.http.raw_answers import ask_raw, response
+from tests.json_values import read_json
 from tests.rows import every_row
 
 KEY = "sk-proj-9f8e7d6c5b4a"
@@ -98,7 +99,7 @@ def test_a_server_that_refuses_everything_ends_the_run(tmp_path: Path, guieval: 
     with MockServer(MockSettings(model=MODEL, policy="centre")) as server:
         again = guieval("run", "--resume", tmp_path / "run", "--base-url", server.base_url)
     assert again.code == 0, again
-    verdicts = json.loads((tmp_path / "run" / "metrics.json").read_text())["summary"]["verdicts"]
+    verdicts = read_json((tmp_path / "run" / "metrics.json").read_text())["summary"]["verdicts"]
     assert verdicts["infrastructure_failure"] == verdicts["not_run"] == 0
 
 

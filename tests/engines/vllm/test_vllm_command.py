@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from datetime import date
@@ -17,6 +16,7 @@ from guieval.engines.vllm.kept_servers import command_digest
 from guieval.errors import UsageError
 from guieval.models import ModelConfig
 from guieval.registry import list_models, model_config
+from tests.json_values import read_json
 from tests.rows import every_row
 
 TEMPLATES = config_folder() / "chat_templates"
@@ -220,4 +220,4 @@ def test_unknown_weights_are_reported() -> None:
 
 def test_every_word_of_a_group_is_json() -> None:
     command = words("qwen2.5-vl-7b", **{"mm-processor-kwargs": {"min_pixels": 3136, "name": "ü"}})
-    assert json.loads(command[command.index("--mm-processor-kwargs") + 1])["min_pixels"] == 3136
+    assert read_json(command[command.index("--mm-processor-kwargs") + 1])["min_pixels"] == 3136

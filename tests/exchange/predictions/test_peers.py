@@ -16,6 +16,7 @@ from guieval.exchange.importing import import_predictions
 from guieval.exchange.predictions import Predicted, read_predictions
 from guieval.exchange.predictions.mapped import parse_mapping
 from guieval.journal import RunFolder
+from tests.json_values import read_json
 from tests.rows import every_row
 
 from .files import TARGET, grounding_step, kit_table_row, lmms_row, scope_row, write_lines
@@ -149,7 +150,7 @@ def test_published_answers_give_one_count_in_every_form(shared_data: Path, tmp_p
     file = shared_data / "result_files" / "woodhalloween+ScreenSpot-Pro-GUI-Grounding__qwen25vl.json.gz"
     if not file.is_file():
         pytest.skip(f"no {file}")
-    rows = json.loads(gzip.decompress(file.read_bytes()))["details"]
+    rows = read_json(gzip.decompress(file.read_bytes()))["details"]
     with (tmp_path / "rows.csv").open("w", newline="") as stream:
         table = csv.writer(stream)
         table.writerow(["shot", "query", "guess", "truth"])

@@ -133,7 +133,7 @@ def check_score(
     for how, right in cases:
         run = made / f"{adapter}-{len(how)}"
         import_predictions(shared_data / "result_files" / file, run, **labels, **how)
-        assert evaluate_run(run).summary.exact_match.count == right
+        assert evaluate_run(run)["exact match"].count == right
 
 
 def test_raw_replies_give_the_stated_score(shared_data: Path, tmp_path: Path) -> None:
@@ -190,4 +190,4 @@ def test_mai_uis_score_on_osworld_g_comes_out_under_its_own_rule(
     adapter = "mai_ui" if read == "replies" else None
     labels = shared_data / "screenspot_pro_format_annotations"
     run = import_predictions(file, tmp_path / "run", bench="osworld-g", data=labels, adapter=adapter).directory
-    assert evaluate_run(run, protocol).summary.exact_match.count == right
+    assert evaluate_run(run, protocol)["exact match"].count == right

@@ -18,6 +18,7 @@ from guieval.frames import smart_resize
 from guieval.journal import RunFolder
 from guieval.metrics import summarise
 from guieval.metrics.columns import ENDS
+from guieval.metrics.kinds import of_steps
 from guieval.registry import load_benchmark
 from guieval.reports.opened import OpenedRun, open_run
 from guieval.scoring.matrix import judge_run
@@ -176,7 +177,7 @@ def test_the_stated_scores_come_out_to_the_digit(real: Path, run: Path) -> None:
 
 def test_the_stated_scores_by_type_come_out(real: Path, run: Path) -> None:
     """Those of clicks are over the 5,071 whose reply was JSON; the one that was not is wrong in a run's own figures."""
-    by_type = evaluate_run(run).summary.by_action_type
+    by_type = of_steps(evaluate_run(run).summary).by_action_type
     acc = stated(real)
     names = {"SCROLL": "swipe", "TYPE": "type", "OPEN": "open", "STOP": "terminate", "PRESS": "system_button", "WAIT": "wait"}
     for type_, name in (names | {"LONG_PRESS": "long_press"}).items():

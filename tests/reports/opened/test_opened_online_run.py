@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from guieval.actions import Click
 from guieval.errors import ScreenshotError, UsageError
 from guieval.reports.marks import ORANGE
 from guieval.reports.opened import OpenedOnlineRun
+from tests.json_values import read_json
 from tests.kernels import html_of
 from tests.online.test_runs import ENDED, figures_of, reference, task_id
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run
@@ -35,7 +35,7 @@ def test_figures_and_trajectories(run: OpenedOnlineRun) -> None:
 
 
 def test_the_picture_of_a_step(run: OpenedOnlineRun) -> None:
-    at = next(at for at, step in enumerate(reference(0)) if json.loads(step)["type"] == "CLICK")
+    at = next(at for at, step in enumerate(reference(0)) if read_json(step)["type"] == "CLICK")
     step = run.trajectory(task_id(0))[at]
     action, image = step.record.action, step.image()
     assert isinstance(action, Click) and image.size == step.record.size

@@ -21,6 +21,7 @@ from guieval.reports.opened import OpenedRun
 from guieval.steps import EpisodeKey, StepRecord
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
+from tests.json_values import read_json
 from tests.kernels import html_of
 from tests.reports.scripted_runs import edited
 from tests.reports.viewer.made_run import at, failed, record, task, write_run
@@ -70,7 +71,7 @@ def near(pixel: Any, colour: tuple[int, ...]) -> bool:
 def test_a_row_for_each_planned_step(guieval: CommandLine, tmp_path: Path, frames: Any) -> None:
     run = offline_run(scripted(guieval, tmp_path / "run"))
     steps = run.steps()
-    records = [json.loads(line) for line in (tmp_path / "run" / STEPS).read_text().splitlines()]
+    records = [read_json(line) for line in (tmp_path / "run" / STEPS).read_text().splitlines()]
     assert len(steps) == len(run) == len(records) and list(steps.index) == list(range(len(run)))
     by_step = {(one["task"]["episode_id"], one["task"]["step_index"]): one for one in records}
     for row in steps.itertuples():

@@ -9,6 +9,7 @@ from typing import Any
 import guieval
 from guieval.journal.directory import TASKS
 from guieval.online.trajectory import TRAJECTORIES
+from tests.json_values import read_json
 from tests.online.test_runs import SCRIPTS, settings, task_id, write_agent
 from tests.reports.scripted_runs import edited
 
@@ -31,7 +32,7 @@ def made_hostile(run: Path) -> Path:
             return [renamed(each) for each in value]
         return HOSTILE if value == task_id(1) else value
 
-    plan = json.loads((run / "episodes.json").read_text())
+    plan = read_json((run / "episodes.json").read_text())
     (run / "episodes.json").write_text(json.dumps(renamed(plan)))
     for name in (TASKS, TRAJECTORIES):
         with edited(run / name) as lines:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
@@ -17,6 +16,7 @@ from guieval.online.trajectory import TRAJECTORIES, last_attempts
 from guieval.reports.trajectories.reading import ENDINGS, read_online
 from guieval.reports.trajectories.writing import SIGNS, write_trajectories
 from tests.command_line import CommandLine
+from tests.json_values import Json
 from tests.online.test_runs import ENDED, task_id
 from tests.reports.scripted_runs import edited
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run
@@ -29,9 +29,9 @@ def run(tmp_path: Path) -> Path:
     return online_run(tmp_path)
 
 
-def tasks(report: Path) -> dict[str, Any]:
+def tasks(report: Path) -> dict[str, Json]:
     values = [value_in(file.read_text(encoding="ascii")) for file in sorted((report / "data").glob("task-*.js"))]
-    return {value["name"]: value for value in values}
+    return {str(value["name"]): value for value in values}
 
 
 def test_each_trajectory_has_its_steps_and_its_end(run: Path, guieval: CommandLine) -> None:
@@ -64,7 +64,7 @@ def test_a_second_report_and_another_place(run: Path, guieval: CommandLine, tmp_
 def test_a_moving_picture_has_each_screen(run: Path, guieval: CommandLine, form: str) -> None:
     assert guieval("report", run, "--moving", form).code == 0
     value = tasks(run / "report")[task_id(0)]
-    with Image.open(run / "report" / value["moving"]) as picture:
+    with Image.open(run / "report" / str(value["moving"])) as picture:
         assert (picture.n_frames, max(picture.size)) == (len(value["steps"]) + 1, 640)  # type: ignore[attr-defined]
 
 

@@ -10,6 +10,7 @@ from guieval.actions import Action, ActionSpace, Click, Point
 from guieval.evaluation import ActionEvaluator, get_protocol, infrastructure_failure
 from guieval.journal import Journal
 from guieval.metrics import RunSummary
+from guieval.metrics.kinds import of_steps
 from guieval.reports.viewer.folder import Written
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import protocols_to_show, shown_run
@@ -72,7 +73,7 @@ def write_run(
 
 def end(directory: Path) -> RunSummary:
     """Store the summary, as a run does at its end."""
-    summary: RunSummary = evaluate_run(directory).summary
+    summary = of_steps(evaluate_run(directory).summary)
     store_summary(directory, summary)
     return summary
 

@@ -33,6 +33,7 @@ from guieval.reports.viewer.writing import write_report
 from guieval.scoring.matrix import judge_run
 from guieval.steps import EpisodeKey, StepRecord
 from tests.command_line import CommandLine
+from tests.json_values import Json, read_json
 from tests.pictures import orientation
 from tests.reports.opened.test_opened_run import drawn
 from tests.reports.scripted_runs import edited
@@ -42,11 +43,11 @@ from tests.rows import every_row
 RIGHT, MISS, WRONG_TYPE, UNPARSEABLE, UNSUPPORTED, FAILED, NOT_REACHED, NOT_RUN, ABSENT = "012345678"
 
 
-def value_in(script: str) -> Any:
+def value_in(script: str) -> Json:
     """What a browser hands to the page: the text of the one string, read as JSON."""
     inside = script[script.index("JSON.parse('") + len("JSON.parse('") : script.rindex("'))")]
     assert "'" not in inside
-    return json.loads(inside.replace("\\\\", "\\"))
+    return read_json(inside.replace("\\\\", "\\"))
 
 
 def read(folder: Path, name: str) -> Any:
@@ -365,12 +366,12 @@ def test_prompts_share_their_lines_within_a_chunk(tmp_path: Path) -> None:
 BUILD = Path(__file__).parents[3] / "guieval" / "reports" / "pages" / "build.js"
 
 
-def value_of(expression: str) -> Any:
+def value_of(expression: str) -> Json:
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs node")
     code = f"{BUILD.read_text(encoding='utf-8')}\nconsole.log(JSON.stringify({expression}));"
-    return json.loads(subprocess.run([node, "-e", code], capture_output=True, text=True, check=True).stdout)
+    return read_json(subprocess.run([node, "-e", code], capture_output=True, text=True, check=True).stdout)
 
 
 def test_only_none_is_0_percent_and_only_all_is_100() -> None:
@@ -438,9 +439,8 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "run", [record(task(step=0), at(500, 500)), record(task(step=2), Stop())])
 
 
-def chunk(folder: Path) -> dict[str, list[dict[str, object]]]:
-    value: dict[str, list[dict[str, object]]] = value_in((folder / "data" / "steps-00000.js").read_text(encoding="ascii"))
-    return value
+def chunk(folder: Path) -> Json:
+    return value_in((folder / "data" / "steps-00000.js").read_text(encoding="ascii"))
 
 
 def with_benchmark(run: Path, name: str | None) -> Path:
@@ -459,7 +459,7 @@ def test_a_report_is_written_into_the_run(run: Path, guieval: CommandLine, tmp_p
     assert "missing: 1 screenshot, first:" in done.err
     rows = chunk(run / "report")["rows"]
     assert [bool(row.get("image")) for row in rows] == [True, False, False]
-    assert json.loads((run / "manifest.json").read_text())["config"]["data"] is None  # the run is left as it was
+    assert read_json((run / "manifest.json").read_text())["config"]["data"] is None  # the run is left as it was
 
 
 def test_prompts_are_rebuilt_or_reported_as_missing(run: Path, guieval: CommandLine) -> None:

@@ -21,6 +21,7 @@ from guieval.running.runner.runner import Runner
 from guieval.steps import StepTaskModel
 from tests.checkpoints import of_each_kind
 from tests.command_line import CommandLine
+from tests.json_values import read_json
 from tests.rows import every_row
 from tests.running.scripted_runs import scripted_runner
 from tests.scripted import ACTIONS, ScriptedEngine, ScriptedModel, make_episode, reply_with
@@ -87,7 +88,7 @@ def test_a_change_is_named_on_resume(kind: type[ABCModel], other: type[ABCModel]
 @every_row(("kind", "other", "names"), [(ScriptedModel, Reworded, ["prompts"]), (Looking, LookingLonger, ["options", "rules"])])
 def test_a_run_from_before_these_goes_on(kind: type[ABCModel], other: type[ABCModel], names: list[str], tmp_path: Path) -> None:
     scripted(kind, tmp_path).execute(resume=False)
-    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    manifest = read_json((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps({name: value for name, value in manifest.items() if name not in names}))
     scripted(other, tmp_path).execute(resume=True)
 
@@ -121,7 +122,7 @@ def test_a_hosted_run_names_its_rules_and_key(tmp_path: Path, guieval: CommandLi
     settings = MockSettings(policy="fixed", reply="Done.", api_key=KEY, served_models=("claude-opus-5-5",))
     with MockServer(settings) as server:
         guieval("run", *words, "--base-url", server.base_url, "--quiet")
-        manifest = json.loads((tmp_path / "run" / MANIFEST).read_text())
+        manifest = read_json((tmp_path / "run" / MANIFEST).read_text())
         assert manifest["options"]["looks"] == 3 and manifest["options"]["tool"] == "computer_toolset_20260801"
         rules = {"several actions": "the first is scored", "looks before the first action": "answered, up to option looks"}
         assert manifest["rules"] == rules

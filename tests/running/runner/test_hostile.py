@@ -115,7 +115,7 @@ def test_an_adapter_that_fails_costs_its_steps_only(tmp_path: Path, mode: str, m
         assert result is None or (sample.error is not None and type(result).__name__ in sample.error.message)
     summary = outcome.summary()
     lost = 2 if mode == "offline" else 4
-    assert summary.exact_match.n == STEPS_ and summary.verdicts.measured == STEPS_ - lost and not summary.complete
+    assert summary.metrics["exact match"].n == STEPS_ and summary.verdicts.measured == STEPS_ - lost and not summary.complete
     assert summary.verdicts.infrastructure_failure == (stage == "prepare") * (2 if mode == "offline" else 1)
     resumed = a_run(tmp_path / "run", mode=mode).execute(resume=True)
     assert resumed.summary().complete
@@ -211,7 +211,7 @@ def test_episode_ids_may_be_any_text(tmp_path: Path, name: str, mode: str) -> No
     episodes = [make_episode(name, ACTIONS), make_episode("b", ACTIONS)]
     run_scripted(tmp_path / "run", episodes, ScriptedEngine(right), mode=mode)
     assert {key.episode_id for key in RunFolder(tmp_path / "run").plan} == {name, "b"}
-    assert evaluate_run(tmp_path / "run").summary.exact_match.count == 8
+    assert evaluate_run(tmp_path / "run")["exact match"].count == 8
 
 
 def wrong_at_two(request: Request) -> str:
@@ -385,7 +385,7 @@ def test_a_crashed_parser_is_mended_by_reading_the_replies_again(tmp_path: Path)
     adapter.write_text(BROKEN.replace('raise KeyError("bug")', "pass  # mended"))
     assert not evaluate_run(tmp_path / "run").summary.complete
     summary = evaluate_run(tmp_path / "run", reparse=True, adapter=str(adapter)).summary
-    assert summary.complete and summary.exact_match.count == STEPS_
+    assert summary.complete and summary.metrics["exact match"].count == STEPS_
 
 
 def test_a_manifest_with_a_setting_of_another_version_is_one_sentence(tmp_path: Path) -> None:

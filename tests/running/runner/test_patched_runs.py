@@ -23,6 +23,7 @@ from guieval.running.runner.runner import Runner
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import Usage
+from tests.json_values import read_json
 from tests.rows import every_row
 from tests.running.records import final
 from tests.running.scripted_runs import scripted_runner
@@ -176,12 +177,12 @@ def test_figures_count_what_was_reached(tmp_path: Path, budget: int | str, reach
     stored = outcome.summary(intervals=True)
     summary = evaluate_run(tmp_path / "run").summary
     assert summary == stored and summary.complete and len(engine.requests) == reached
-    assert (summary.exact_match.n, summary.verdicts.not_reached) == (reached, not_reached)
+    assert (summary.metrics["exact match"].n, summary.verdicts.not_reached) == (reached, not_reached)
     assert [summary.metrics[name].value for name in ("PG", "TSR")] == pytest.approx([1.25 / 3, 1 / 3])
     columns = judge_run(tmp_path / "run").columns()
     (judged,) = columns.judged.values()
     assert (judged.end == NOT_REACHED).sum() == not_reached and not (judged.end == NOT_RUN).any()
-    assert judged.exact_match.sum() == summary.exact_match.count
+    assert judged.exact_match.sum() == summary.metrics["exact match"].count
 
 
 def test_another_protocol_counts_its_own_mismatches(tmp_path: Path) -> None:
@@ -191,7 +192,7 @@ def test_another_protocol_counts_its_own_mismatches(tmp_path: Path) -> None:
         summary = evaluate_run(tmp_path / "run", protocol).summary
         (judged,) = judge_run(tmp_path / "run", [protocol]).columns().judged.values()
         assert (judged.end == NOT_REACHED).sum() == summary.verdicts.not_reached
-        assert judged.exact_match.sum() == summary.exact_match.count
+        assert judged.exact_match.sum() == summary.metrics["exact match"].count
 
 
 @every_row("method", PATCHES)
@@ -279,7 +280,7 @@ def test_no_patch_and_a_budget_of_nought_are_the_run_that_always_was(tmp_path: P
         assert manifest["mode"] == {"name": "sop", "history": "model", "stop": "first-mismatch"}
         assert set(manifest["prompts"]) == {"fingerprint"}
         identities.append(identity(Manifest.of(manifest)))
-        lines.append([json.loads(line) for line in (directory / STEPS).read_text().splitlines()])
+        lines.append([read_json(line) for line in (directory / STEPS).read_text().splitlines()])
         for line in lines[-1]:
             del line["samples"][0]["seconds"], line["crc32"]
     assert identities[0] == identities[1] == identities[2] and lines[0] == lines[1] == lines[2]
@@ -315,7 +316,7 @@ def test_the_manifest_states_the_patches_and_the_label_too(tmp_path: Path) -> No
     manifest = RunFolder(tmp_path / "run").manifest.to_json()
     assert manifest["mode"]["patch"] == {"method": "on-policy", "budget": None}
     assert Manifest.of(manifest).mode.label == "sop+on-policy:unlimited" == judge_run(tmp_path / "run").columns().mode
-    assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["mode"] == "sop+on-policy:unlimited"
+    assert read_json((tmp_path / "run" / METRICS).read_text())["summary"]["mode"] == "sop+on-policy:unlimited"
     assert "thought" in manifest["prompts"]
 
 

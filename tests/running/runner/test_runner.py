@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import json
 import os
 import random
 import signal
@@ -31,6 +30,7 @@ from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import EpisodeKey
+from tests.json_values import read_json
 from tests.pictures import KINDS, Kind
 from tests.programs import started
 from tests.rows import every_row
@@ -80,7 +80,7 @@ def test_a_failed_request_stays_in_every_denominator_and_suspends_its_episode(tm
     engine = flaky(EngineError("no answer after 5 tries", attempts=5), ("3", 1), ("7", 3))
     outcome = run_scripted(tmp_path / "run", EPISODES, engine, mode="soeval")
     summary = outcome.summary()
-    assert summary.exact_match.n == STEPS and not summary.complete
+    assert summary.metrics["exact match"].n == STEPS and not summary.complete
     assert (summary.verdicts.infrastructure_failure, summary.verdicts.not_run) == (2, 2)
     failed = [record for record in RunFolder(tmp_path / "run").records if not record.finished]
     assert {record.task.key[2:] for record in failed} == {("3", 1), ("7", 3)}
@@ -97,7 +97,7 @@ def test_resuming_after_failures_ends_like_a_clean_run(tmp_path: Path, mode: str
     assert outcome.summary().complete
     asked_again = Counter(str(request.task.key) for request in engine.requests)
     assert set(asked_again.values()) == {1} and len(asked_again) < STEPS
-    assert evaluate_run(tmp_path / "run").summary.exact_match == evaluate_run(tmp_path / "clean").summary.exact_match
+    assert evaluate_run(tmp_path / "run")["exact match"] == evaluate_run(tmp_path / "clean")["exact match"]
 
 
 def test_memory_is_freed_and_histories_of_like_named_episodes_do_not_mix(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_rescoring_equals_the_run_and_follows_the_protocol(tmp_path: Path) -> No
     stored = outcome.summary(intervals=True)
     store_summary(tmp_path / "run", stored)
     assert evaluate_run(tmp_path / "run").summary == stored
-    assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["metrics"]["exact match"]["n"] == STEPS
+    assert read_json((tmp_path / "run" / METRICS).read_text())["summary"]["metrics"]["exact match"]["n"] == STEPS
     assert evaluate_run(tmp_path / "run", "ui-s1-sop").protocol == "ui-s1-sop"
     with pytest.raises(UsageError, match="did you mean 'guievalkit'"):
         evaluate_run(tmp_path / "run", "guieval-kit")
@@ -293,4 +293,4 @@ def test_ctrl_c_with_a_busy_agent(tmp_path: Path, times: int) -> None:
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and "Traceback" not in err and "Exception" not in err, err
     assert lines[-2] == "stopped:  offline: on request\n"
-    assert json.loads((run / METRICS).read_text())["state"] != "finished"
+    assert read_json((run / METRICS).read_text())["state"] != "finished"

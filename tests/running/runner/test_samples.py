@@ -60,9 +60,9 @@ def test_every_step_has_its_samples_and_is_scored_by_the_first(tmp_path: Path, m
     for record in records:
         assert [sample.outcome.exact_match for sample in record.samples] == [True, False, False]
     summary = outcome.summary()
-    assert (summary.exact_match.value, summary.complete) == (1.0, True)
+    assert (summary.metrics["exact match"].value, summary.complete) == (1.0, True)
     rescored = evaluate_run(tmp_path / "run", "guievalkit").summary
-    assert rescored.exact_match.value == 1.0
+    assert rescored.metrics["exact match"].value == 1.0
 
 
 def test_the_episode_remembers_the_first_sample(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_pass_at_n_is_of_all_samples(tmp_path: Path) -> None:
         return reply_with(request.task.action if right else Press(button="BACK"))
 
     run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(policy), **WARM)
-    assert evaluate_run(tmp_path / "run", "guievalkit").summary.exact_match.value == 0.25
+    assert evaluate_run(tmp_path / "run", "guievalkit")["exact match"].value == 0.25
     columns = judge_run(tmp_path / "run", ["guievalkit"]).columns()
     assert sampled([columns], "guievalkit", "mean").measured.value == pytest.approx(0.5)
     assert sampled([columns], "guievalkit", "any").measured.value == pytest.approx(0.75)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from guieval.registry import load_model
 from guieval.running.runner.answer_watch import LOOKED_AT, AnswerWatch, ReplyWatch
 from guieval.steps import Sample, StepError, StepOutcome, StepRecord
 from tests.command_line import CommandLine, Done
+from tests.json_values import read_json
 from tests.made_runs import step
 
 MODEL = "qwen3-vl-8b-instruct"
@@ -71,6 +71,6 @@ def test_what_was_withheld_or_stood_in_another_field_is_counted(tmp_path: Path) 
 def test_a_few_unreadable_replies_are_no_warning(tmp_path: Path, guieval: CommandLine) -> None:
     settings = MockSettings(model=MODEL, policy="centre", malformed_rate=0.25, malformed_kinds=("cut-text",), seed=5)
     done = run(guieval, tmp_path, settings, 8)
-    figures = json.loads((tmp_path / "run" / "metrics.json").read_text())["summary"]["verdicts"]
+    figures = read_json((tmp_path / "run" / "metrics.json").read_text())["summary"]["verdicts"]
     assert figures["unparseable"] > 0, "the server cut nothing"
     assert done.code == 0 and "could not be read" not in done.err and "could be read" not in done.out

@@ -365,4 +365,4 @@ def test_an_id_in_several_subsets_needs_a_list_of_steps(guieval: CommandLine, tm
     assert "has the episode 'a' in several subsets" in error and "--out hard.txt" in error
     assert guieval("study", "select", run, "--out", tmp_path / "hard.txt").code == 0
     assert (tmp_path / "hard.txt").read_text() == "idd/a#0\nood/a#0\n"
-    assert evaluate_run(run, choice=Choice(episodes=tmp_path / "hard.txt")).summary.episodes == 2
+    assert evaluate_run(run, choice=Choice(episodes=tmp_path / "hard.txt"))["success rate"].n == 2

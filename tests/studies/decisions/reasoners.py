@@ -12,7 +12,8 @@ from guieval.actions import Action, Click, Point, Press, Wait, action_from_json
 from guieval.data.benchmark import ABCBenchmark
 from guieval.models import ABCModel
 from guieval.playground.mock_server import MockServer, MockSettings
-from guieval.playground.mock_server.app import PolicyResponse, Tag
+from guieval.playground.mock_server.answers import PolicyResponse
+from guieval.playground.mock_server.app import Tag
 from guieval.registry import load_model
 from guieval.steps import StepKey, StepTaskModel
 

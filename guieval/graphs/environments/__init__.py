@@ -1,0 +1,1 @@
+"""Benchmarks whose data is a graph."""
