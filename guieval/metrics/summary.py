@@ -21,16 +21,7 @@ from pydantic import model_validator
 
 from guieval.actions import ActionType, Frozen
 from guieval.errors import UsageError
-from guieval.evaluation.protocol import (
-    EXACT_MATCH,
-    PROGRESS,
-    SHARED,
-    SUCCESS_RATE,
-    TYPE_MATCH,
-    FailurePolicy,
-    Metric,
-    Protocol,
-)
+from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SHARED, SUCCESS_RATE, TYPE_MATCH, FailurePolicy, Metric, Protocol
 from guieval.history.modes import StopPolicy
 from guieval.metrics.breakdown import BreakdownCell, by_action, by_groups
 from guieval.metrics.columns import NOT_RUN, TYPES, End, Judged, RunColumns

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from sklearn import metrics
 
 from guieval.journal import RunFolder
-from guieval.models import ImageForm, Request, Response
+from guieval.models import ImageForm, ImageRef, Request, Response
 from guieval.online.trajectory import last_attempts
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.steps import Usage
@@ -27,6 +28,7 @@ from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 
 RUN = REPOSITORY / "tests" / "pinned" / "runs" / "phone-careful"
+PICTURE = next((RUN / "screens").iterdir()).read_bytes()
 
 
 class Scripted:
@@ -69,12 +71,123 @@ READ = [
     ("ui-s1", "as in 'Status: success' above\nstatus:failure", "failure"),
     ("ui-s1", "It went well.", "unreadable"),
     ("ui-s1", "", "unreadable"),
+    ("webvoyager-official", "NOT SUCCESS at first, then SUCCESS", "failure"),
+    ("webvoyager-intended", "NOT SUCCESS at first, then SUCCESS", "success"),
+    ("webvoyager-official", "UNSUCCESSFUL", "success"),
+    ("webvoyager-intended", "UNSUCCESSFUL", "unreadable"),
+    ("webvoyager-official", "success", "unreadable"),
+    ("webvoyager-om2w-official", "", "success"),
+    ("webvoyager-om2w-intended", "", "unreadable"),
+    ("webvoyager-om2w-official", "FAILURE? No: SUCCESS", "failure"),
+    ("webvoyager-om2w-intended", "FAILURE? No: SUCCESS", "success"),
+    ("webjudge-om2w-official", 'Thoughts: a success\nStatus: "success"', "success"),
+    ("webjudge-om2w-official", "Status: failure\nStatus: success", "failure"),
+    ("webjudge-om2w-official", "Status: unsuccessful", "success"),
+    ("webjudge-om2w-official", "**Status**: success", "failure"),
+    ("webjudge-om2w-intended", "**Status**: success", "success"),
+    ("webjudge-om2w-intended", "Status: unsuccessful", "unreadable"),
+    ("osreward", "Thought: judge: fail?\n**Judge: SUCCESS**", "success"),
+    ("osreward", "Judge: SUCCESS\nsaid the judge: fail", "success"),
+    ("osreward", "so I judge: failure", "failure"),
+    ("osreward", "I am not sure", "unreadable"),
+    ("agentrewardbench-official", "<success>Unsuccessful</success> <success>Successful</success>", "failure"),
+    ("agentrewardbench-official", "<success> 'Successful' </success>", "success"),
+    ("agentrewardbench-official", "Successful", "failure"),
+    ("agentrewardbench-intended", "Successful", "unreadable"),
 ]
 
 
 def test_how_responses_are_read() -> None:
     """A reading that is not that of the published code, in its faults too, gives another verdict here."""
     assert [(name, text, known(name).verdict((text,))) for name, text, _ in READ] == READ
+
+
+PUBLISHED = {
+    "agentrewardbench-official": "636e772a9fc666d4",
+    "osreward": "3816e127ffbeb646",
+    "webjudge-om2w-official": "ff67fd2ed338ab1a",
+    "webvoyager-official": "b666ebf53ca6d2d8",
+    "webvoyager-om2w-official": "23005ced31c5ffd2",
+}
+"""The beginnings of the SHA-256 of system prompts, from the repositories that the judges name."""
+
+
+def test_system_prompts_are_those_of_the_published_code() -> None:
+    found = {name: sha256((known(name).system or "").encode()).hexdigest()[:16] for name in PUBLISHED}
+    assert found == PUBLISHED
+    judge = known("webjudge-om2w-official")
+    assert judge.key_points is not None and judge.screening is not None
+    digests = [sha256(prompt.system.encode()).hexdigest()[:16] for prompt in (judge.key_points, judge.screening)]
+    assert digests == ["f59402219cc586b0", "0c15bc23bcadf384"]
+
+
+STEPS = [
+    CaseStep("click(1)", "Look.", "http://a/", (500.0, 500.0), lambda: PICTURE),
+    CaseStep("type({goal})", "", "http://b/", None, lambda: PICTURE),
+    CaseStep("done()", " Done. ", "http://b/", None, None),
+]
+ARB = "-----\nStep: {}\nURL: {}\nAction: {}\nReasoning: {}"
+WIRE = {
+    "webvoyager-official": ["TASK: Go.\nResult Response: 42\n15 screenshots at the end: ", "#", "#", "Your verdict:\n"],
+    "webvoyager-om2w-official": ["TASK: Go.\n\nResult Response: 42\n\n2 screenshots at the end: ", "#", "#", "Your verdict:\n"],
+    "osreward": [
+        *("#", "#"),
+        "2 screenshots from the agent's trajectory have been provided.\nPlatform: Web\nUser instruction: Go.\n"
+        "Full action history:\n"
+        "Step 0:\nThought: Look.\nAction: click(1)\n\nStep 1:\nThought: [empty]\nAction: type({goal})\n\n"
+        "Step 2:\nThought: Done.\nAction: done()",
+    ],
+    "agentrewardbench-official": [
+        "The user goal is: Go.\n",
+        "The agent performed the following actions:\n"
+        + ARB.format(1, "http://a/", "click(1)", "Look.")
+        + ARB.format(2, "http://b/", "type({goal})", "None")
+        + ARB.format(3, "http://b/", "done()", " Done. ")
+        + "\n-----",
+        "Here is the screenshot of the last step.",
+        "#",
+        "Provide your reasoning and answer the four questions from the system prompt, using the specified format.",
+    ],
+}
+"""The user's turns of the published code for :data:`STEPS`; # is a screenshot."""
+
+
+def test_what_published_judges_are_sent() -> None:
+    case = made(True, answer="42", platform="Web")._replace(goal="Go.", steps=STEPS)
+    for name, expected in WIRE.items():
+        engine = Scripted(lambda request: "Judge: SUCCESS")
+        judged(known(name), engine, case)
+        parts = engine.sent[0].input.messages[1].parts
+        assert ["#" if isinstance(part, ImageRef) else part for part in parts] == expected, name
+    engine = Scripted(lambda request: "SUCCESS")
+    assert judged(known("webvoyager-official"), engine, case._replace(answer=None))[0].verdict == "failure" and not engine.sent
+
+
+def test_web_judge_screens_the_screenshots() -> None:
+    """Key points, a score for each screenshot, and those from 3 on with their reasons; the last action is left out."""
+    scores = iter(
+        ["1. **Reasoning**: A\nlist.\n\nMore.\n2. **Score**: 4", "no digit", "**Reasoning**: x **Score**: 2", "**Score**: 1"]
+    )
+
+    def says(request: Request) -> str:
+        text = str(request.input.messages[1].parts[0])
+        if text.startswith("Task: "):
+            return "Sure.\n**Key Points**:\n\n  1. Filter"
+        return next(scores) if text.startswith("**Task**") else "Status: success"
+
+    case = made(True)._replace(goal="Go.", steps=STEPS)
+    engine = Scripted(says)
+    (found,) = judged(known("webjudge-om2w-official"), engine, case)
+    assert (found.verdict, len(found.before), len(found.usage)) == ("success", 3, 4)
+    last = engine.sent[-1].input.messages[1].parts
+    assert last[0] == (
+        "User Task: Go.\n\nKey Points: \n1. Filter\n\nAction History:\n1. click(1)\n2. type({goal})\n\n"
+        "The potentially important snapshots of the webpage in the agent's trajectory and their reasons:\n1. A list."
+    )
+    assert len(last) == 2 and engine.sent[-1].images[0].format == "jpeg"
+    judged(known("webjudge-om2w-official"), engine, case)
+    (text,) = engine.sent[-1].input.messages[1].parts
+    assert str(text).endswith("Action History:\n1. click(1)\n2. type({goal})")
 
 
 def test_a_judge_is_sent_the_goal_and_the_last_screenshot() -> None:

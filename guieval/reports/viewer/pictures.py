@@ -46,12 +46,7 @@ class Pictures:
     """
 
     def __init__(
-        self,
-        root: Path | None,
-        out: Path,
-        absent: str = "the report was written without images",
-        *,
-        small: bool = False,
+        self, root: Path | None, out: Path, absent: str = "the report was written without images", *, small: bool = False
     ) -> None:
         self._small = small
         self.root = root

@@ -151,13 +151,7 @@ def differences(old: Manifest, new: Manifest) -> list[Difference]:
 
 
 def refuse_unlike(
-    old: Manifest,
-    new: Manifest,
-    directory: Path,
-    *,
-    accept: bool = False,
-    hint: str = "",
-    example: Callable[[], str] = str,
+    old: Manifest, new: Manifest, directory: Path, *, accept: bool = False, hint: str = "", example: Callable[[], str] = str
 ) -> list[Difference]:
     """Raise :class:`UsageError` naming every field in which a resume would differ from the run it resumes.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ from guieval.online.attempt import UNKNOWN
 from guieval.running.costs import Tokens
 from guieval.steps import StepTaskModel, Usage, validated
 from guieval.studies.judges.cases import Case, CaseStep, shown
-from guieval.studies.judges.judge import SCREENSHOTS, AnyJudge, Judge, Rule, Screening, Verdict, filled
+from guieval.studies.judges.judge import SCREENSHOTS, AnyJudge, Judge, Rule, Screening, Steps, Verdict, filled
 
 
 class CaseVerdict(Frozen):
@@ -126,8 +126,9 @@ class _Asking:
     async def responses(self) -> tuple[str, ...]:
         """One for each vote."""
         judge, values = self.judge, self._values()
-        seen = [step for step in self.case.steps if step.screenshot is not None][: judge.most_screenshots]
-        seen = seen if judge.screenshots is None else seen[-judge.screenshots :]
+        seen = [step for step in self.case.steps if judge.missing_count or step.screenshot is not None]
+        last = 0 if judge.screenshots is None else -judge.screenshots
+        seen = [step for step in seen[: judge.most_screenshots][last:] if step.screenshot is not None]
         if judge.key_points is not None:
             values["key_points"] = key_points(await self._first(judge.key_points.system, filled(judge.key_points.user, values)))
         parts = judge.user
@@ -200,27 +201,19 @@ class _Asking:
     def _values(self) -> dict[str, str]:
         """What the fields of the prompts stand for."""
         case, form = self.case, self.judge.steps
-        steps = case.steps[:-1] if form is not None and form.without_last else case.steps
-        lines = (
-            []
-            if form is None
-            else [
-                filled(
-                    form.line,
-                    {
-                        "number": str(index + 1),
-                        "index": str(index),
-                        "action": step.action.strip() or form.empty,
-                        "thought": step.thought.strip() or form.empty,
-                        "url": step.url,
-                    },
-                )
-                for index, step in enumerate(steps)
-            ]
-        )
+        lines = [] if form is None else list(_lines(form, case.steps[:-1] if form.without_last else case.steps))
         between = "" if form is None else form.between
         answer = "None" if case.answer is None else case.answer
         return {"goal": case.goal, "answer": answer, "platform": case.platform, "steps": between.join(lines)}
+
+
+def _lines(form: Steps, steps: Sequence[CaseStep]) -> Iterator[str]:
+    """The steps as a prompt writes them; those of which nothing is known are left out, unless something stands for that."""
+    for index, step in enumerate(steps):
+        action, thought = (text.strip() if form.stripped else text for text in (step.action, step.thought))
+        if action or thought or form.empty:
+            known = {"action": action or form.empty, "thought": thought or form.empty, "url": step.url}
+            yield filled(form.line, {"number": str(index + 1), "index": str(index), **known})
 
 
 def key_points(response: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
@@ -88,6 +89,7 @@ class Steps(Frozen):
     line: str
     between: str = "\n"
     empty: str = Field("", description="what stands for an action or a thought that is not known")
+    stripped: bool = Field(False, description="whether actions and thoughts lose the spaces around them")
     without_last: bool = Field(False, description="whether the last action is left out, as the agent's answer")
 
 
@@ -103,6 +105,7 @@ class Judge(Frozen):
     user_without_screenshots: tuple[str, ...] | None = Field(None, description="the same if no screenshot passes the screening")
     screenshots: int | None = Field(None, ge=1, description="how many are sent, the last ones; all if not given")
     most_screenshots: int | None = Field(None, ge=1, description="of longer trajectories only so many are looked at, the first")
+    missing_count: bool = Field(False, description="whether a step without a screenshot takes the place of one")
     ring: bool = Field(False, description="whether a red ring marks the place of an action on its screenshot")
     jpeg: int | None = Field(None, ge=1, le=100, description="quality, if the screenshots are encoded as JPEG")
     steps: Steps | None = None
@@ -166,6 +169,7 @@ _RULES = (
 RULES = {rule.name: rule for rule in _RULES}
 
 
+@cache
 def _shipped() -> dict[str, Path]:
     files = sorted((config_folder() / FOLDER).glob("*.yaml"))
     return {name: file for file in files for name in read_record(file, Judge, "the judge", yaml=True).readings}
