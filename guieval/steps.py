@@ -357,11 +357,13 @@ class StepRecord(Frozen):
 DATASET = "online"
 """The data set of all tasks, by which protocols are chosen."""
 
-Ended: TypeAlias = Literal["success", "false completion", "wrong stop", "failed", "step limit", "unparseable", "loop"]
+Ended: TypeAlias = Literal[
+    "success", "false completion", "wrong stop", "failed", "step limit", "unparseable", "loop", "not judged"
+]
 """How a task ended. ``success``: so scored. ``false completion``: the model stopped it as finished, and the environment
 disagrees. ``wrong stop``: the model stopped it as impossible. ``failed``: the environment ended it. ``step limit``: no step was
 left. ``unparseable``: too many responses in a row had no action. ``loop``: the model repeated itself as often as its scaffold
-allows."""
+allows. ``not judged``: the model stopped it, and its environment has no judge."""
 ENDS: tuple[Ended, ...] = get_args(Ended)
 SEVERAL = ", "
 """Between the values of a label of a task that has several, e.g. tags or apps: the task counts under each of them."""
@@ -404,6 +406,7 @@ class Score(Frozen):
     side_effects: tuple[str, ...] = ()
     reason: str = ""
     needs_stop: bool = _rare(False, "by the environment's own rule a task is a success only if the model ended it")
+    unjudged: bool = _rare(False, "the environment has no judge, so the task counts in neither success nor progress")
     counts: dict[str, float] = _rare({}, "what the environment counted besides, by name")
 
     @classmethod

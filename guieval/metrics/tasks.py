@@ -53,7 +53,9 @@ def _ended_by(name: Ended) -> Callable[[Outcome], float]:
 
 
 def _claiming(claim: Claim, *, wrongly: bool = False) -> Callable[[Outcome], float]:
-    return lambda outcome: outcome.stopped == claim.status and not (wrongly and outcome.score.success)
+    return lambda outcome: (
+        outcome.stopped == claim.status and not outcome.score.unjudged and not (wrongly and outcome.score.success)
+    )
 
 
 def _counted_as(name: str) -> Callable[[Outcome], float]:
@@ -66,6 +68,7 @@ _COUNTED = (
 )
 """What graphs of recorded screens count (:mod:`guieval.graphs.environment`)."""
 _SUMS: Mapping[str, Callable[[Outcome], float]] = {
+    "judged": lambda outcome: not outcome.score.unjudged,
     "success": lambda outcome: outcome.score.success,
     "progress": lambda outcome: outcome.score.progress,
     "to be stopped": lambda outcome: outcome.score.needs_stop,
@@ -272,10 +275,10 @@ class TaskMetric:
         return _sum(columns, self.above), below
 
 
-SUCCESS = TaskMetric(SUCCESS_RATE.name, "share of the repetitions that are a success", "success", _JUDGED, spans=True)
+SUCCESS = TaskMetric(SUCCESS_RATE.name, "share of the repetitions that are a success", "success", _JUDGED, "judged", spans=True)
 TASK_METRICS = (
     SUCCESS,
-    TaskMetric(PROGRESS.name, "mean progress that the environment states", "progress", _JUDGED, spans=True),
+    TaskMetric(PROGRESS.name, "mean progress that the environment states", "progress", _JUDGED, "judged", spans=True),
     *(
         TaskMetric(name, meaning, name, _ASKED, "to be stopped", spans=True)
         for name, meaning in {
@@ -289,7 +292,10 @@ TASK_METRICS = (
         for each in CLAIMS
         for name in [each.metric]
     ),
-    TaskMetric("with side effects", "repetitions with changes that nobody asked for", "side effects", _JUDGED, better="less"),
+    TaskMetric(
+        *("with side effects", "repetitions with changes that nobody asked for", "side effects", _JUDGED, "judged"),
+        better="less",
+    ),
     TaskMetric("mean steps", "steps of a repetition", "steps", _JUDGED, "with steps", "steps", "less"),
     TaskMetric(
         "mean steps of successes",
@@ -414,7 +420,7 @@ def _passed(columns: RunColumns) -> dict[str, Measured]:
     """Over the tasks whose repetitions all have an outcome; the intervals are over all tasks."""
     n = columns.repetitions
     lost, whole = n - columns.samples.astype(np.int64), columns.samples == n
-    if n == 1 or not whole.any():
+    if n == 1 or not whole.any() or not _sum(columns, "judged").any():
         return {}
     right = _sum(columns, "success").astype(np.int64)
     sizes, every = np.full(len(whole), n), np.ones_like(whole)

@@ -135,7 +135,8 @@ def online_tables(runs: Sequence[Run[TaskSummary]]) -> list[Table]:
     rows = _named(dict.fromkeys(name for each in found for name in each.metrics), [each.metrics for each in found])
     if any(each.repetitions > 1 for each in found):
         rows.append(("repetitions", *(each.repetitions for each in found)))
-    ended: list[Row] = [(f"ended: {name}", *(each.ended[name] for each in found)) for name in ENDINGS]
+    ends = [name for name in ENDINGS if name != "not judged" or any(each.ended.get(name) for each in found)]
+    ended: list[Row] = [(f"ended: {name}", *(each.ended[name] for each in found)) for name in ends]
     counts = {"infrastructure failure": "failed", "not run": "not_run", "planned tasks": "tasks"}
     ended += [(name, *(getattr(each, field) for each in found)) for name, field in counts.items()]
     title = "Online metrics (with 95 % intervals)"

@@ -18,8 +18,8 @@ from guieval.journal import RunFolder
 from guieval.journal.run_folders import runs_over, several_runs
 from guieval.online.demonstrate import Demonstrations, demonstrate
 from guieval.online.find import load_environment
-from guieval.online.record import RESPONSES, record_every
 from guieval.online.record import record as write_episodes
+from guieval.online.record import record_every
 from guieval.running.api import run
 from guieval.wings import offered
 
@@ -40,7 +40,7 @@ def record(
     task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
     graph: Annotated[bool, typer.Option("--graph", help="Also what other actions lead to, for mode graph.")] = False,
     depth: Annotated[int, typer.Option(help="With --graph: how far from the expert's screens all is tried.")] = 0,
-    every: Annotated[bool, typer.Option("--every", help="Every repetition of one run, with the model's responses.")] = False,
+    every: Annotated[bool, typer.Option("--every", help="Every repetition of one run, whatever it came to.")] = False,
     override: Annotated[list[str] | None, typer.Option("--set", help="Option of the environment, e.g. scale=4.")] = None,
 ) -> None:
     """Make an offline benchmark of successful trajectories: of online runs, of a model, or of an environment's own expert.
@@ -111,12 +111,11 @@ def _every(runs: list[Path], out: Path) -> None:
     run, *others = runs_over("tasks", several_runs(runs), "`guieval run --mode online` makes one")
     if others:
         raise UsageError(f"--every records one run, and these are {1 + len(others)}")
-    folder = RunFolder(run)
-    done = record_every(run, folder.tasks, out)
+    done = record_every(run, RunFolder(run).tasks, out)
     parts = counted(done.episodes, "episode"), counted(done.steps, "step"), counted(done.failed, "repetition")
     say("{}: {}, {}; {} without a success".format(out, *parts))
-    model, file = folder.manifest.config.model.name, shlex.quote(str(out / RESPONSES))
-    echo(f"next: guieval data import {file} --bench episodes --data {shlex.quote(str(out))} --model {model} --out RUN")
+    judge = f"--model JUDGE --bench episodes --data {shlex.quote(str(out))}"
+    echo(f"next: guieval run --fixed-thoughts {shlex.quote(str(run))} {judge}")
 
 
 def _demonstrations(bench: str, out: Path, seeds: range, tasks: list[str] | None, overrides: Sequence[str]) -> None:

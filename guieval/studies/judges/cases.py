@@ -30,7 +30,8 @@ class Case(NamedTuple):
     """A trajectory to judge. ``id`` is its own in the run or data set, ``task`` that of what the agent was to do.
 
     ``label`` is whether it is a success: of a data set in people's opinion, of a run as the environment says. ``own`` is what
-    the benchmark's rule says, ``claimed`` whether the agent ended it as done; ``None`` if that is not known.
+    the benchmark's rule says, ``claimed`` whether the agent ended it as done; ``None`` if that is not known. A task that its
+    environment does not judge has no ``own``, and its ``label`` means nothing.
     """
 
     id: str
@@ -65,7 +66,7 @@ def _of_repetition(run: Path, id: str, task: str, steps: Sequence[TrajectoryStep
         steps[0].goal,
         [_seen(run, step) for step in steps],
         label=done,
-        own=done,
+        own=None if outcome.score.unjudged else done,
         claimed=outcome.stopped == "finish",
         answer=answers[-1] if answers else None,
         platform=steps[0].key.benchmark,
