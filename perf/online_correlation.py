@@ -5,7 +5,8 @@ folder, for ``guieval study correlate --table`` and ``guieval plot reliability -
 ``blind.yaml`` with those whose mistakes do not depend on the past that they see. With ``--errors`` the agents are those of
 :data:`ERRORS`, and ``fatal.yaml`` has those whose errors a task cannot forgive. With ``--environment miniwob``
 the tasks are pages of MiniWoB++, and the references are an expert's demonstrations; with ``--environment icons`` they are
-the drawn icons of ``demo-icons``, where a tap on a wrong icon ends a task. With ``--trainings FOLDER`` the checkpoints
+the drawn icons of ``demo-icons``, where a tap on a wrong icon ends a task. With ``--graph`` the phone's graph is recorded, and
+each agent acts in it too. With ``--trainings FOLDER`` the checkpoints
 of the tiny policy in that folder are agents too (on the phone), and ``trained.yaml`` is a table of these alone.
 
 Agents of one family differ in a number only, so intervals are over families (``family`` in the tables). Success is defined by
@@ -31,6 +32,7 @@ import yaml
 
 import guieval
 from guieval.data.screenshots import read_screenshot
+from guieval.graphs.recording import record_graphs
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.registry import load_benchmark
@@ -149,6 +151,7 @@ COLUMNS = (
     ("retry_pg", "SOP-retry PG", "progress until a screen is wrong in 3 tries, %", "sop-retry"),
     ("retry_tsr", "SOP-retry TSR", "episodes in which every screen is right in 3 tries, %", "sop-retry"),
     ("online_progress", "online progress", "mean share of a task's goals that are reached, %", None),
+    ("graph", "graph success", "tasks that are done in a graph of recorded screens, %", "graph"),
     ("online", "online success", "tasks that the environment judges as done, %", None),
 )
 
@@ -219,9 +222,22 @@ def write_answers(file: Path, settings: dict[str, Any]) -> None:
     file.write_text(json.dumps(answers), encoding="utf-8")
 
 
-def done(folder: Path, agent: dict[str, Any], recorded: dict[str, Any], acted: dict[str, Any]) -> list[Path]:
-    """One agent's runs in the modes over steps and online, continued where they were stopped."""
-    parts = (("recorded", RECORDED, recorded), ("retry", ("sop-retry",), recorded), ("online", ("online",), acted))
+def phone_graph(folder: Path, episodes: int) -> dict[str, Any]:
+    """The settings of runs in the phone's graph; records it first."""
+    if not folder.exists():
+        making = folder.with_suffix(".tmp")
+        shutil.rmtree(making, ignore_errors=True)
+        record_graphs(load_environment("demo", episodes=episodes), making)
+        making.rename(folder)
+    return {"bench": "episodes", "data": folder}
+
+
+def done(
+    folder: Path, agent: dict[str, Any], recorded: dict[str, Any], acted: dict[str, Any], graph: dict[str, Any] | None
+) -> list[Path]:
+    """One agent's runs in the modes over steps, online and, if wanted, in a graph, continued where they were stopped."""
+    parts = [("recorded", RECORDED, recorded), ("retry", ("sop-retry",), recorded), ("online", ("online",), acted)]
+    parts += [] if graph is None else [("graph", ("graph",), graph)]
     for out, mode, settings in ((folder / name, modes, of) for name, modes, of in parts):
         if out.exists():
             result = guieval.run(resume=out, progress=False)
@@ -229,12 +245,14 @@ def done(folder: Path, agent: dict[str, Any], recorded: dict[str, Any], acted: d
             result = guieval.run(mode=mode, out=out, progress=False, **agent, **settings)
         if not result.complete:
             raise SystemExit(f"the runs in {str(out)!r} are not complete; start the command again")
-    return [*(folder / "recorded" / mode for mode in RECORDED), folder / "retry", folder / "online"]
+    return [*(folder / "recorded" / mode for mode in RECORDED), folder / "retry", folder / "online", folder / "graph"]
 
 
 def figures(runs: Sequence[Path]) -> Iterator[float | None]:
     """The values of :data:`COLUMNS`, in percent."""
-    recorded, own, patched, retried, acted = (guieval.open_run(run).metrics() for run in runs)
+    *of_modes, walks = runs
+    recorded, own, patched, retried, acted = (guieval.open_run(run).metrics() for run in of_modes)
+    walked = guieval.open_run(walks).metrics()["success rate"].value if walks.exists() else None
     shares = (
         recorded["type match"].value,
         recorded["exact match"].value,
@@ -244,6 +262,7 @@ def figures(runs: Sequence[Path]) -> Iterator[float | None]:
         retried["progress"].value,
         retried["success rate"].value,
         acted["progress"].value,
+        walked,
         acted["success rate"].value,
     )
     return (None if share is None else round(100 * share, 3) for share in shares)
@@ -255,6 +274,7 @@ def main() -> None:
     parser.add_argument("--environment", choices=("phone", "miniwob", "icons"), default="phone")
     parser.add_argument("--episodes", type=int, default=60, help="tasks of the phone, or of the icons")
     parser.add_argument("--errors", action="store_true", help="24 agents with 14 other kinds of error")
+    parser.add_argument("--graph", action="store_true", help="act in a recorded graph of the phone too")
     parser.add_argument("--trainings", type=Path, help="folder with the trainings of the tiny policy on the phone")
     arguments = parser.parse_args()
     if arguments.trainings is not None and (arguments.environment != "phone" or arguments.errors):
@@ -263,6 +283,9 @@ def main() -> None:
     vars(import_module("guieval.model_adapters.ocr_baseline"))["REMEMBERED_SCREENS"] = 50_000
     arguments.folder.mkdir(parents=True, exist_ok=True)
     on_phone = arguments.environment == "phone"
+    if arguments.graph and not on_phone:
+        parser.error("--graph is of the phone: leave out --environment")
+    graph = phone_graph(arguments.folder.absolute() / "graph", arguments.episodes) if arguments.graph else None
     if arguments.environment == "miniwob":
         recorded, acted = miniwob(arguments.folder.absolute())
     else:
@@ -284,7 +307,7 @@ def main() -> None:
     rows = []
     for name, (family, agent) in agents.items():
         folder = arguments.folder / re.sub(r"\W+", "-", name)
-        values = list(figures(done(folder, agent, recorded, acted)))
+        values = list(figures(done(folder, agent, recorded, acted, graph)))
         rows.append({"model": name, "family": family, "values": values})
         print(name, *values, flush=True)
     write_table(arguments.folder / "agents.yaml", rows)

@@ -37,6 +37,7 @@ BUDGETS = {
     "training": 5.0,
     "playground": 7.0,
     "exchange": 19.0,
+    "graphs": 6.0,
     "connectors": 7.0,
     "perturbed": 15.0,
 }
