@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from guieval.errors import UsageError
 from guieval.metrics.measured import Measured
 from guieval.perturbed.lures import Effect, effects
 from guieval.reports.tables.table import Cell, Number, Row, Table, columns
@@ -19,8 +20,11 @@ _NOTES = (
 
 
 def tables_of(directories: Sequence[Path]) -> list[Table]:
-    """The tables of :func:`guieval.perturbed.lures.effects`."""
-    return [*effect_tables(effects(directories))]
+    """The tables of :func:`guieval.perturbed.lures.effects`; none of runs that stopped before any could be paired."""
+    try:
+        return [*effect_tables(effects(directories))]
+    except UsageError:
+        return []
 
 
 def effect_tables(found: Sequence[Effect]) -> Iterator[Table]:
