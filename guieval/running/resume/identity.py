@@ -188,6 +188,7 @@ def identity(manifest: Manifest) -> dict[str, Any]:
         CONTENT: manifest.benchmark.content,
         PROMPTS: manifest.prompts.fingerprint,
         **({} if thought is None else {THOUGHT: thought}),
+        **({"perturbation": line} if (line := manifest.benchmark.perturbation_line) else {}),
         **({} if fixed is None else {FIXED_THOUGHTS: [fixed.sha256, fixed.form]}),
         **({} if mixing is None else {ARTIFACTS: mixing.artifacts.sha256}),
         **({} if mixing is None or mixing.decisions is None else {DECISIONS: mixing.decisions.sha256}),
