@@ -149,17 +149,6 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
 
 
 @stand_in
-def test_a_phone_that_is_not_up() -> None:
-    with served() as environment:
-        pass
-    with pytest.raises(UsageError) as refused:
-        environment.tasks()
-    start = "start it with `npm run preview -- --port 4173 --host 127.0.0.1` in a built checkout of MobileGym"
-    assert "MobileGym's page does not answer at http://127.0.0.1:" in str(refused.value)
-    assert str(refused.value).endswith(start)
-
-
-@stand_in
 def test_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     with served() as environment:
         monkeypatch.setitem(sys.modules, "bench_env.task", None)
