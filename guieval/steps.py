@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
@@ -17,6 +17,7 @@ from guieval.errors import BOXES_DIVIDED, DataError, first_problem
 
 Setting: TypeAlias = Literal["high", "low", "grounding"]
 Verdict: TypeAlias = Literal["right", "wrong", "unparseable", "unsupported", "infrastructure_failure"]
+Model = TypeVar("Model", bound=BaseModel)
 VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unparseable", "unsupported", "infrastructure_failure")
 HistoryOrigin: TypeAlias = Literal["reference", "model"]
 PatchedBy: TypeAlias = Literal["thought-free", "off-policy", "on-policy"]
@@ -78,6 +79,18 @@ ReferenceTypes: TypeAlias = Mapping[EpisodeKey, Mapping[int, str]]
 """The reference action types of a plan's steps, by step index; steps with an unknown type are left out."""
 
 
+class Perturbation(Frozen):
+    """What was drawn into a step's screenshot (:mod:`guieval.perturbed`); boxes in thousandths of the screen."""
+
+    variant: str = Field(description="the kind, or its neutral box")
+    skipped: str = _rare("", "why nothing was drawn on this step")
+    lure: Boxes = Field(default_factory=Boxes, description="where a click follows the distractor")
+    close: Boxes = Field(default_factory=Boxes, description="what closes the distractor")
+    obeys: Action | None = Field(None, description="the action that the distractor's text asks for")
+    clean: str = Field(description="the screenshot without it")
+    clean_size: tuple[int, int] = Field(description="(width, height) of that in pixels")
+
+
 class StepTaskModel(Frozen):
     """One step to predict: the inputs of the agent, and the label it is compared with. Immutable.
 
@@ -104,6 +117,7 @@ class StepTaskModel(Frozen):
     targets: Boxes = Field(default_factory=Boxes, description="boxes where a right click may land")
     elements: Boxes = Field(default_factory=Boxes, description="boxes of what else is on the screen")
     groups: dict[str, str] = Field(default_factory=dict, description="labels to report apart, e.g. platform, element")
+    perturbation: Perturbation | None = _rare(None, "what was drawn into the screenshot, and where")
     extras: dict[str, Any] = Field(
         default_factory=dict,
         description="other published data of the step, JSON only. Rules read text_patterns (regular expressions that "
@@ -343,11 +357,13 @@ class StepRecord(Frozen):
 DATASET = "online"
 """The data set of all tasks, by which protocols are chosen."""
 
-Ended: TypeAlias = Literal["success", "false completion", "wrong stop", "failed", "step limit", "unparseable", "loop"]
+Ended: TypeAlias = Literal[
+    "success", "false completion", "wrong stop", "failed", "step limit", "unparseable", "loop", "not judged"
+]
 """How a task ended. ``success``: so scored. ``false completion``: the model stopped it as finished, and the environment
 disagrees. ``wrong stop``: the model stopped it as impossible. ``failed``: the environment ended it. ``step limit``: no step was
 left. ``unparseable``: too many responses in a row had no action. ``loop``: the model repeated itself as often as its scaffold
-allows."""
+allows. ``not judged``: the model stopped it, and its environment has no judge."""
 ENDS: tuple[Ended, ...] = get_args(Ended)
 SEVERAL = ", "
 """Between the values of a label of a task that has several, e.g. tags or apps: the task counts under each of them."""
@@ -390,6 +406,7 @@ class Score(Frozen):
     side_effects: tuple[str, ...] = ()
     reason: str = ""
     needs_stop: bool = _rare(False, "by the environment's own rule a task is a success only if the model ended it")
+    unjudged: bool = _rare(False, "the environment has no judge, so the task counts in neither success nor progress")
     counts: dict[str, float] = _rare({}, "what the environment counted besides, by name")
 
     @classmethod
@@ -486,7 +503,7 @@ Record: TypeAlias = StepRecord | TaskRecord
 """One line of a journal."""
 
 
-def validated(model: type[BaseModel], text: str | bytes, *, file: Path | str, line: int) -> Any:
+def validated(model: type[Model], text: str | bytes, *, file: Path | str, line: int) -> Model:
     """Parse one JSON line into ``model``; a :class:`DataError` names file, line and field when it does not fit."""
     try:
         return model.model_validate_json(text)

@@ -14,7 +14,7 @@ from typing import Any
 
 from guieval.errors import UsageError
 
-WINGS = ("conformance", "playground", "connectors", "graphs", "exchange", "cluster", "studies", "training")
+WINGS = ("conformance", "playground", "connectors", "graphs", "exchange", "cluster", "studies", "perturbed", "training")
 
 
 def absent(error: ImportError) -> bool:

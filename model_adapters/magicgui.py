@@ -159,9 +159,7 @@ _OPERATION = re.compile(
 )
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 # what may follow the bracket that ends a text: the end, a new line, a mark, or another call
-_AFTER_TEXT = re.compile(
-    r"[\s\"'`}*.。]*(?:\Z|\n|<\||```|[,，;；]?\s*(?:" + "|".join(sorted(CALLS)) + r")[(（])",
-)
+_AFTER_TEXT = re.compile(r"[\s\"'`}*.。]*(?:\Z|\n|<\||```|[,，;；]?\s*(?:" + "|".join(sorted(CALLS)) + r")[(（])")
 
 
 def read_call(text: str, size: Size) -> Action:

@@ -81,10 +81,7 @@ COMPUTER = calls.CallTable(
 )
 
 
-SURFACES = {
-    "mobile": Surface(PHONE, ActionSpace(buttons=frozenset({"BACK", "HOME"}))),
-    "computer": Surface(COMPUTER, VERTICAL),
-}
+SURFACES = {"mobile": Surface(PHONE, ActionSpace(buttons=frozenset({"BACK", "HOME"}))), "computer": Surface(COMPUTER, VERTICAL)}
 MOST = 20
 """Most calls of a response that are carried out online."""
 _LEAD = re.compile(r"^[ \t]*(?:```\w*)?[ \t]*", re.MULTILINE)

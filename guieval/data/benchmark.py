@@ -134,6 +134,8 @@ class Listing(_DamageRule, Generic[_Loaded]):
     """The unified actions that its labels can hold."""
     needs_data: ClassVar[bool] = True
     """Whether ``--data DIR`` is required (a generated benchmark creates its own data)."""
+    perturbation: Mapping[str, str] = {}
+    """What is drawn into its screenshots, and how; a benchmark as it is has none."""
     most_at_once: int | None = None
     """How many of its episodes or tasks can be under way at once; ``None`` for any number."""
 

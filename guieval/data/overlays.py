@@ -113,7 +113,7 @@ def read_overlay(file: Path) -> Overlay:
     lines: defaultdict[tuple[str, str], list[tuple[int, Addition]]] = defaultdict(list)
     for number, text in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         if text.strip():
-            addition: Addition = validated(Addition, text, file=file, line=number)
+            addition = validated(Addition, text, file=file, line=number)
             lines[addition.subset, addition.episode_id].append((number, addition))
     if not lines:
         raise UsageError(f"the overlay {str(file)!r} adds nothing")

@@ -8,6 +8,6 @@ OFFERS = {
         "data import": "guieval.exchange.commands.import_predictions",
         "data export-results": "guieval.exchange.commands.export_results",
         "data push": "guieval.exchange.commands.push",
-    },
+    }
 }
 """What is found by name (:mod:`guieval.wings`)."""

@@ -28,9 +28,7 @@ from guieval.models import ABCModel
 from guieval.running.kinds import RunKind, kind_of_mode
 from guieval.running.resume.identity import digest
 from guieval.scoring.score import evaluate_run, store_summary
-from guieval.steps import (
-    Record,
-)
+from guieval.steps import Record
 
 
 @dataclass(frozen=True)

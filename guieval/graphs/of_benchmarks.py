@@ -17,7 +17,7 @@ from guieval.data.text_files import lines, open_text
 from guieval.errors import UsageError, nearest
 from guieval.graphs.environment import GraphEnvironment, Miss
 from guieval.graphs.graph import Edge, Goal, Graph, Milestone, RecordedScreen
-from guieval.graphs.rules import RecordedRules
+from guieval.graphs.rules import EXACT, RecordedRules
 from guieval.online.contract import ABCEnvironment
 from guieval.online.find import environments, load_environment
 from guieval.registry import list_benchmarks, load_benchmark
@@ -109,7 +109,7 @@ class RecordedGraphs(GraphEnvironment):
     def __init__(self, benchmark: ABCBenchmark, miss: Miss = "stay") -> None:
         super().__init__(miss)
         self.root = benchmark.root
-        self.rules = RecordedRules(benchmark.protocol, benchmark.dataset)
+        self.rules = RecordedRules(EXACT, "online")
 
     @cached_property
     def _recorded(self) -> Mapping[str, RecordedGraph]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, Literal, NamedTuple
 
-from guieval.actions import Action, ExecutableAction, StopStatus, TableNineAction, Unsupported
-from guieval.evaluation import ActionEvaluator
+from guieval.actions import Action, ExecutableAction, Stop, StopStatus, TableNineAction, Unsupported
+from guieval.evaluation import ActionEvaluator, ClickRule, Protocol, StepRules, TextRule
 from guieval.frames import Size
 from guieval.graphs.graph import Distances, Edge, Goal, Graph, Ways
 from guieval.steps import StepTaskModel
@@ -89,23 +89,34 @@ class Rules(ABC):
         return [True] * len(walk.goal.milestones)
 
 
+EXACT = Protocol(
+    name="graph",
+    source="guieval, docs/graphs/graphs.md",
+    summary="graphs that guieval records: inside the box, the same text, direction, button and status",
+    rules=StepRules(click=ClickRule(inside="targets"), text=TextRule(compare="equal"), stop="status"),
+)
+"""The rules of edges that were tried in an environment, where a click next to an element leads elsewhere."""
+
+
 class RecordedRules(Rules):
     """The first edge is taken of which a protocol calls the action an exact match; ``dataset`` is that of its rules."""
 
-    name = "recorded"
-
-    def __init__(self, protocol: str, dataset: str) -> None:
+    def __init__(self, protocol: str | Protocol, dataset: str) -> None:
         self._evaluator, self._dataset = ActionEvaluator(protocol), dataset
-        self.name = f"recorded-{protocol}"
+        self.name = self._evaluator.protocol.name
 
     def move(self, graph: Graph, walk: Walk, action: ExecutableAction, draw: Random) -> Move:
         screen = walk.stack[-1]
         said = action if isinstance(action, TableNineAction) else Unsupported(name=action.type, device=action)
         size = graph.screens[screen].size
         found = [each.target for each in graph.edges.get(screen, ()) if self._fits(walk.goal, each, size, said)]
-        return Move((found[0],), "edge", len(set(found))) if found else Move(walk.stack, "miss")
+        if not found:
+            return Move(walk.stack, "miss", over=isinstance(action, Stop))
+        return Move((found[0],), "edge", len(set(found)))
 
     def _fits(self, goal: Goal, edge: Edge, size: Size, action: Action) -> bool:
+        if isinstance(edge.action, Unsupported) and isinstance(action, Unsupported) and edge.action.device is not None:
+            return edge.action.device == action.device
         about = {"benchmark": "graph", "dataset": self._dataset, "episode_id": goal.id, "step_index": 0, "episode_length": 1}
         shown = {"instruction": goal.text, "screenshot": "screen", "screenshot_size": size}
         fields = {name: getattr(edge, name) for name in Edge.model_fields if name != "target"}

@@ -24,7 +24,8 @@ def mark(manifest: Manifest) -> str:
     """The addition to a run's label in every table; empty without caveats."""
     mixed = manifest.changes or len(manifest.answered_as) > 1 or _changed_setups(manifest)
     names = ", ".join(one_line(name, 60) for name in unconfirmed_models(manifest))
-    return "; ".join([f"served: {names}"] * bool(names) + ["mixed"] * bool(mixed))
+    drawn = manifest.benchmark.perturbation.get("variant", "")
+    return "; ".join([f"perturbed: {drawn}"] * bool(drawn) + [f"served: {names}"] * bool(names) + ["mixed"] * bool(mixed))
 
 
 def notes(manifest: Manifest) -> list[str]:

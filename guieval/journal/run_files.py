@@ -15,16 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Field,
-    RootModel,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
 
 from guieval.actions import ActionSpace, ActionType, Button, StopStatus
 from guieval.data.editions import Edition
@@ -33,7 +24,7 @@ from guieval.errors import UsageError, first_problem
 from guieval.history import HistorySource
 from guieval.history.modes import MODES, NO_PATCH, Mode, PatchMethod, PatchPolicy, StopPolicy
 from guieval.journal.setup import Setup, describe
-from guieval.settings import placed
+from guieval.settings import Placement, placed
 
 IMPORTED = "imported"
 """The benchmark of imported rows that are steps of their own."""
@@ -65,6 +56,10 @@ class _Data(Section):
     bench: str = ""
     folder: str | None = None
     bench_options: dict[str, Any] | None = None
+    perturb: str | None = None
+    perturb_strength: float = 1.0
+    perturb_placement: Placement = "auto"
+    perturb_seed: int = 0
 
 
 class _History(Section):
@@ -138,7 +133,7 @@ class RecordedScaffold(Section):
 
 class RecordedBenchmark(Section):
     """The benchmark, with fingerprints of the planned steps and of their data, and the edition of their labels; online the
-    environment's version, and what its screens depend on besides."""
+    environment's version, and what its screens depend on besides; what is drawn into screenshots, and how."""
 
     name: str
     fingerprint: str | None = None
@@ -146,12 +141,19 @@ class RecordedBenchmark(Section):
     edition: Edition | None = None
     environment: str | None = None
     identity: dict[str, str] = {}
+    perturbation: dict[str, str] = {}
 
     def unlike(self, other: RecordedBenchmark) -> dict[str, tuple[str, str]]:
         """The parts of the environment's identity that both runs know and that differ."""
         both = self.identity.keys() & other.identity.keys()
         pairs = {name: (self.identity[name], other.identity[name]) for name in sorted(both)}
         return {name: pair for name, pair in pairs.items() if len(set(pair)) == 2 and "unknown" not in pair}
+
+    @property
+    def perturbation_line(self) -> str:
+        """What is drawn into the screenshots, in words, next to a number of the run; "" of a run on clean ones."""
+        variant, *others = self.perturbation.items() or [("", "")]
+        return ", ".join([variant[1], *(f"{name} {value}" for name, value in others)])
 
     @property
     def edition_line(self) -> str:

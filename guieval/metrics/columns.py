@@ -74,19 +74,20 @@ class Judged:
 class RunColumns:
     """One run (or predictions file): n planned steps of e episodes, judged by some protocols.
 
-    Rows are in plan order: episode by episode, steps ascending. ``episode``: int32, indices into ``episodes``.
-    ``step_index``: int32, the step's place in its episode; ``length``: int32, the episode's whole length as the benchmark has
-    it (of a step that was never recorded, the number of its planned steps). ``reference_type``, ``predicted_type``: int8,
-    indices into :data:`TYPES`, -1 for a step without a record, or a response without an action. ``covered``: bool, the
-    prediction is in the action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; it does not depend on the label).
-    ``samples``: int16, answered samples of the step; ``drawn``: int16, with those never answered, ``None`` if that is the
-    same. ``groups``: for each key of the steps' labels, n values ("" if a step has none). ``elsewhere``: bool, the
-    predicted point is in one of the screen's boxes (border included, as published, not enlarged) that does not hold the
-    reference point; ``None`` if that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of the step
-    as the server reported them, -1 if it reported none; ``None`` for answers without requests. ``tokens_by_model``: of a
-    composition, for each of its models (n, 2) int64, its part of both. ``seconds``: from sending the
-    first sample's request to its whole answer, NaN if unknown. ``reasoning``: int32, the characters of the first sample's
-    reasoning and thought, -1 for a step without an answer, ``None`` if unknown. ``label_digests``: (n, 4) uint64, each step's
+    Rows are in plan order: episode by episode, steps ascending. ``episode``: int32, indices into ``episodes``. ``step_index``:
+    int32, the step's place in its episode; ``length``: int32, the episode's whole length as the benchmark has it (of a step
+    that was never recorded, the number of its planned steps). ``reference_type``, ``predicted_type``: int8, indices into
+    :data:`TYPES`, -1 for a step without a record, or a response without an action. ``covered``: bool, the prediction is in the
+    action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; it does not depend on the label). ``samples``: int16,
+    answered samples of the step; ``drawn``: int16, with those never answered, ``None`` if that is the same. ``groups``: for
+    each key of the steps' labels, n values ("" if a step has none). ``elsewhere``: bool, the predicted point is in one of the
+    screen's boxes (border included, as published, not enlarged) that does not hold the reference point; ``None`` if that is
+    unknown. ``claims``: int8, 0 for a prediction that does not stop, 1 for one that stops as finished rightly, 2 wrongly, 3 and
+    4 likewise as impossible; ``None`` if that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of
+    the step as the server reported them, -1 if it reported none; ``None`` for answers without requests. ``tokens_by_model``: of
+    a composition, for each of its models (n, 2) int64, its part of both. ``seconds``: from sending the first sample's request
+    to its whole answer, NaN if unknown. ``reasoning``: int32, the characters of the first sample's reasoning and thought, -1
+    for a step without an answer, ``None`` if unknown. ``label_digests``: (n, 4) uint64, each step's
     :class:`guieval.data.editions.LabelDigest`, zeros if the step is unknown. ``key_of`` names a row.
 
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
@@ -121,6 +122,7 @@ class RunColumns:
     groups: Mapping[str, Sequence[str]]
     judged: Mapping[str, Judged]
     elsewhere: NDArray[np.bool_] | None = None
+    claims: NDArray[np.int8] | None = None
     drawn: NDArray[np.int16] | None = None
     prompt_tokens: NDArray[np.int64] | None = None
     completion_tokens: NDArray[np.int64] | None = None

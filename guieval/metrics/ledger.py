@@ -23,6 +23,7 @@ from guieval.data.editions import PARTS, LabelDigest
 from guieval.evaluation import ActionEvaluator, TextRule
 from guieval.evaluation.judgement import Judgement
 from guieval.history.modes import Mode
+from guieval.metrics.claims import claim_code
 from guieval.metrics.columns import (
     FAILED,
     NOT_RUN,
@@ -122,7 +123,7 @@ class Ledger:
         self._label, self._rank, self._number = array("i", [0]) * n, array("b", [-1]) * n, array("q", [-1]) * n
         self._reference_type, self._predicted_type = array("b", [-1]) * n, array("b", [-1]) * n
         self._digests = np.zeros((n, len(PARTS)), dtype=np.uint64)
-        self._covered, self._elsewhere = array("b", [0]) * n, array("b", [0]) * n
+        self._covered, self._elsewhere, self._claims = (array("b", [0]) * n for _ in range(3))
         self._samples, self._drawn = array("h", [0]) * n, array("h", [0]) * n
         self._prompt_tokens, self._completion_tokens = array("q", [-1]) * n, array("q", [-1]) * n
         self._by_model: dict[str, NDArray[np.int64]] = {}
@@ -203,6 +204,7 @@ class Ledger:
         self._predicted_type[row] = -1 if action is None else _TYPE_CODES[type_of(action)]
         self._covered[row] = measured and action is not None and all(action in space for space in self._spaces)
         self._elsewhere[row] = measured and _in_another_element(task, action)
+        self._claims[row] = claim_code(task, action)
         bucket = self._bucket(task, action) if measured else NOT_RUN if faulty(first) else FAILED
         self._base_end[row] = bucket if isinstance(bucket, int) else WRONG
         if first.right_under:
@@ -315,6 +317,7 @@ class Ledger:
             predicted_type=np.asarray(self._predicted_type)[rows],
             covered=np.asarray(self._covered)[rows].astype(np.bool_),
             elsewhere=np.asarray(self._elsewhere)[rows].astype(np.bool_),
+            claims=np.asarray(self._claims)[rows],
             samples=np.asarray(self._samples)[rows],
             drawn=np.asarray(self._drawn)[rows],
             prompt_tokens=np.asarray(self._prompt_tokens)[rows],

@@ -21,22 +21,14 @@ from pydantic import model_validator
 
 from guieval.actions import ActionType, Frozen
 from guieval.errors import UsageError
-from guieval.evaluation.protocol import (
-    EXACT_MATCH,
-    PROGRESS,
-    SHARED,
-    SUCCESS_RATE,
-    TYPE_MATCH,
-    FailurePolicy,
-    Metric,
-    Protocol,
-)
+from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SHARED, SUCCESS_RATE, TYPE_MATCH, FailurePolicy, Metric, Protocol
 from guieval.history.modes import StopPolicy
 from guieval.metrics.breakdown import BreakdownCell, by_action, by_groups
+from guieval.metrics.claims import of_steps
 from guieval.metrics.columns import NOT_RUN, TYPES, End, Judged, RunColumns
 from guieval.metrics.measured import THOUSANDTHS, Measured, share_of
 from guieval.metrics.protocol_metric import ProtocolMetric
-from guieval.metrics.registry import registered
+from guieval.metrics.registry import UserMetric, registered
 from guieval.metrics.repeats import measured, over_repeats
 
 COVERAGE_NEEDED = 0.95
@@ -228,9 +220,9 @@ def summarise_repeats(
     )
 
 
-def _metrics(columns: RunColumns, judged: Judged) -> Iterator[tuple[str, ProtocolMetric | Measured]]:
+def _metrics(columns: RunColumns, judged: Judged) -> Iterator[tuple[str, ProtocolMetric | UserMetric | Measured]]:
     """By name what is to be measured, or was: exact match first; in modes that stop, UI-S1's; without OPEN steps if there may
-    be any; coverage; what is no score."""
+    be any; coverage; false claims of the end; what is no score."""
 
     opens = columns.reference_type == TYPES.index("OPEN")
     ways: list[tuple[str, frozenset[ActionType]]] = [("", frozenset())]
@@ -245,6 +237,7 @@ def _metrics(columns: RunColumns, judged: Judged) -> Iterator[tuple[str, Protoco
         yield f"coverage{ending}", share_of(int((columns.covered & counted).sum()), int(counted.sum()), "answered steps")
         for metric in (EXACT_MATCH, TYPE_MATCH):
             yield f"covered {metric.name}{ending}", ProtocolMetric(replace(metric, without=without), _COVERED)
+    yield from ((metric.name, metric) for metric in of_steps(columns, judged))
     yield from _diagnostics(columns, judged)
 
 

@@ -21,9 +21,10 @@ from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocol import PROGRESS, SUCCESS_RATE, Protocol
 from guieval.history.modes import Mode
 from guieval.metrics.breakdown import rows_by
+from guieval.metrics.claims import CLAIMS, Claim
 from guieval.metrics.columns import FAILED, NOT_RUN, RIGHT, UNPARSEABLE, WRONG, Judged, RunColumns, put_by_model, total_known
 from guieval.metrics.intervals import Floats, Terms, pooled, quoted, spanning
-from guieval.metrics.measured import SHARE, Better, Measured, mean_over_episodes, share_of
+from guieval.metrics.measured import SHARE, Better, Measured, mean_over_episodes
 from guieval.metrics.repeats import measured, over_repeats
 from guieval.metrics.sampling import pass_measured
 from guieval.metrics.summary import State, Verdicts
@@ -51,6 +52,12 @@ def _ended_by(name: Ended) -> Callable[[Outcome], float]:
     return lambda outcome: outcome.ended == name
 
 
+def _claiming(claim: Claim, *, wrongly: bool = False) -> Callable[[Outcome], float]:
+    return lambda outcome: (
+        outcome.stopped == claim.status and not outcome.score.unjudged and not (wrongly and outcome.score.success)
+    )
+
+
 def _counted_as(name: str) -> Callable[[Outcome], float]:
     return lambda outcome: outcome.score.counts.get(name, 0.0)
 
@@ -61,6 +68,7 @@ _COUNTED = (
 )
 """What graphs of recorded screens count (:mod:`guieval.graphs.environment`)."""
 _SUMS: Mapping[str, Callable[[Outcome], float]] = {
+    "judged": lambda outcome: not outcome.score.unjudged,
     "success": lambda outcome: outcome.score.success,
     "progress": lambda outcome: outcome.score.progress,
     "to be stopped": lambda outcome: outcome.score.needs_stop,
@@ -73,8 +81,8 @@ _SUMS: Mapping[str, Callable[[Outcome], float]] = {
     "steps": lambda outcome: outcome.steps or 0,
     "successes with steps": lambda outcome: outcome.steps is not None and outcome.ended == "success",
     "steps of successes": lambda outcome: (outcome.steps or 0) * (outcome.ended == "success"),
-    "stopped as finished": lambda outcome: outcome.stopped == "finish",
-    "false completion": lambda outcome: outcome.stopped == "finish" and not outcome.score.success,
+    **{claim.of: _claiming(claim) for claim in CLAIMS},
+    **{claim.metric: _claiming(claim, wrongly=True) for claim in CLAIMS},
     "side effects": lambda outcome: bool(outcome.score.side_effects),
     "unparseable": lambda outcome: outcome.unparseable,
     "unsupported": lambda outcome: outcome.unsupported,
@@ -222,7 +230,7 @@ def _end(samples: Sequence[Repetition], first: Outcome | None) -> int:
 class TaskMetric:
     """A ratio of two sums over the outcomes of tasks, by their names; ``below`` is ``None`` for the number of outcomes.
 
-    With ``spans`` it has an interval over tasks.
+    With ``spans`` its interval over tasks reaches from that with all repetitions without an outcome wrong to all right.
     """
 
     name: str
@@ -245,7 +253,9 @@ class TaskMetric:
             missing = int(lost.sum()) if self.name == SUCCESS_RATE.name else 0
             return replace(found, of=self.of, interval=spanning(within), missing=missing)
         if self.unit == SHARE:
-            return replace(share_of(round(count), round(n), self.of), better=self.better)
+            found = mean_over_episodes(above, below, share=True)
+            interval = found.interval if intervals else None
+            return replace(found, count=round(count), of=self.of, better=self.better, interval=interval)
         return Measured(count / n if n else None, round(n), self.of, count=round(count), unit=self.unit, better=self.better)
 
     def terms(self, columns: RunColumns, judged: Judged) -> Terms:
@@ -265,10 +275,10 @@ class TaskMetric:
         return _sum(columns, self.above), below
 
 
-SUCCESS = TaskMetric(SUCCESS_RATE.name, "share of the repetitions that are a success", "success", _JUDGED, spans=True)
+SUCCESS = TaskMetric(SUCCESS_RATE.name, "share of the repetitions that are a success", "success", _JUDGED, "judged", spans=True)
 TASK_METRICS = (
     SUCCESS,
-    TaskMetric(PROGRESS.name, "mean progress that the environment states", "progress", _JUDGED, spans=True),
+    TaskMetric(PROGRESS.name, "mean progress that the environment states", "progress", _JUDGED, "judged", spans=True),
     *(
         TaskMetric(name, meaning, name, _ASKED, "to be stopped", spans=True)
         for name, meaning in {
@@ -277,15 +287,15 @@ TASK_METRICS = (
             "full score with a stop": "progress 1 and a stop: guieval's rule for AndroidWorld",
         }.items()
     ),
+    *(
+        TaskMetric(name, each.meaning, name, f"repetitions {each.of}", each.of, better="less")
+        for each in CLAIMS
+        for name in [each.metric]
+    ),
     TaskMetric(
-        "false completion",
-        "of the repetitions that the model stopped as finished, those that are no success",
-        "false completion",
-        "repetitions stopped as finished",
-        "stopped as finished",
+        *("with side effects", "repetitions with changes that nobody asked for", "side effects", _JUDGED, "judged"),
         better="less",
     ),
-    TaskMetric("with side effects", "repetitions with changes that nobody asked for", "side effects", _JUDGED, better="less"),
     TaskMetric("mean steps", "steps of a repetition", "steps", _JUDGED, "with steps", "steps", "less"),
     TaskMetric(
         "mean steps of successes",
@@ -410,7 +420,7 @@ def _passed(columns: RunColumns) -> dict[str, Measured]:
     """Over the tasks whose repetitions all have an outcome; the intervals are over all tasks."""
     n = columns.repetitions
     lost, whole = n - columns.samples.astype(np.int64), columns.samples == n
-    if n == 1 or not whole.any():
+    if n == 1 or not whole.any() or not _sum(columns, "judged").any():
         return {}
     right = _sum(columns, "success").astype(np.int64)
     sizes, every = np.full(len(whole), n), np.ones_like(whole)

@@ -135,6 +135,8 @@ class Attempt:
             return "success"
         if self._in_a_row >= self.most_unparseable:
             return "unparseable"
+        if self.stopped is not None and score.unjudged:
+            return "not judged"
         if self.stopped is not None:
             return "false completion" if self.stopped == "finish" else "wrong stop"
         if self.looped:

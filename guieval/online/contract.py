@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from guieval.actions import Action, Boxes, ExecutableAction
+from guieval.data.published_file import PublishedFile
 from guieval.steps import EpisodeKey, Score
 
 
@@ -98,6 +99,8 @@ class ABCDevice(ABC):
 
 UNKNOWN = "unknown"
 """What an environment's identity has for a part that a server does not state."""
+UNJUDGED = Score(success=False, progress=0.0, unjudged=True, reason="nothing judged it; a model can: guieval study judge")
+"""The score of a task that its environment has no judge for."""
 
 
 class ABCEnvironment(ABC):
@@ -126,6 +129,8 @@ class ABCEnvironment(ABC):
     actions of a task that was interrupted and goes on where it stopped, and no wait changes anything."""
     waits: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The options that hold the seconds to wait ``after_reset`` and ``after_action``."""
+    task_list: ClassVar[PublishedFile | None] = None
+    """The published list of its tasks, if ``guieval data download`` has to get one."""
 
     @property
     @abstractmethod

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +14,8 @@ from guieval.errors import DataError, UsageError
 from guieval.online.trajectory import TrajectoryStep, last_attempts
 from guieval.steps import Episode, EpisodeKey, Repetition, StepTaskModel, TaskRecord
 
-RESPONSES = "responses.jsonl"
+EPISODES_BENCHMARK = "episodes"
+"""The benchmark that reads what is recorded."""
 
 
 class Recorded(NamedTuple):
@@ -54,32 +54,41 @@ def record(runs: Mapping[Path, Sequence[TaskRecord]], out: Path) -> Recorded:
     return Recorded(len(best), sum(len(steps) for _, steps, _ in best.values()), len(tasks) - len(best))
 
 
-def record_every(run: Path, records: Iterable[TaskRecord], out: Path) -> Recorded:
-    """Write every repetition of the tasks of a run that has steps, whatever it came to, as an episode of the folder ``out``.
+class TaskEpisode(NamedTuple):
+    """A repetition of a task as an episode: the steps that have one action, and whether the task was done."""
 
-    The references are the model's own actions, so the set says nothing about success: it is for questions about the model's
-    thoughts (UI-S1, appendix G.2). Its responses are in :data:`RESPONSES`, which ``guieval data import`` makes a run of. Steps
-    without an action, or with several, are left out. Raises as :func:`record`.
-    """
+    key: EpisodeKey
+    steps: list[TrajectoryStep]
+    groups: Mapping[str, str]
+    success: bool
+
+    @property
+    def tasks(self) -> tuple[StepTaskModel, ...]:
+        """Its steps as those of the benchmark ``episodes``, whose references are the model's own actions."""
+        return episode_steps(self.key, self.groups, map(_fields, self.steps))
+
+
+def every_trajectory(run: Path, records: Iterable[TaskRecord]) -> Iterator[TaskEpisode]:
+    """Every repetition of the tasks of a run, whatever it came to; of several, the number of each is part of its name."""
     attempts = last_attempts(run)
-    found: _Found = {}
-    failed = 0
     for each in records:
         key = each.task.episode_key
         for number, sample in enumerate(each.samples):
             steps = [step for step in attempts.get((key, number), ()) if step.action is not None and not step.batch]
-            failed += not _succeeded(sample)
-            if steps:
-                name = f"{key.episode_id}-{number}" if len(each.samples) > 1 else key.episode_id
-                found[key._replace(episode_id=name)] = run, steps, each.task.groups
+            name = f"{key.episode_id}-{number}" if len(each.samples) > 1 else key.episode_id
+            yield TaskEpisode(key._replace(episode_id=name), steps, each.task.groups, _succeeded(sample))
+
+
+def record_every(run: Path, records: Iterable[TaskRecord], out: Path) -> Recorded:
+    """Write every repetition of the tasks of a run that has steps, whatever it came to, as an episode of the folder ``out``.
+
+    The references are the model's own actions, so the set says nothing about success: it is for questions about the model's
+    thoughts (UI-S1, appendix G.2). Steps without an action, or with several, are left out. Raises as :func:`record`.
+    """
+    every = list(every_trajectory(run, records))
+    found: _Found = {each.key: (run, each.steps, each.groups) for each in every if each.steps}
     _write(out, found, f"no task of {str(run)!r} has a step with an action")
-    lines = (
-        {"subset": key.subset, "episode_id": key.episode_id, "step_index": index, "response": step.raw_response}
-        for key, (_, steps, _) in sorted(found.items())
-        for index, step in enumerate(steps)
-    )
-    (out / RESPONSES).write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-    return Recorded(len(found), sum(len(steps) for _, steps, _ in found.values()), failed)
+    return Recorded(len(found), sum(len(each.steps) for each in every), sum(not each.success for each in every))
 
 
 def _succeeded(sample: Repetition) -> bool:
@@ -113,9 +122,14 @@ def _fields(step: TrajectoryStep) -> dict[str, Any]:
 
 def line_of(key: EpisodeKey, groups: Mapping[str, str], steps: Iterable[Mapping[str, Any]]) -> bytes:
     """The line of an episode in guieval's own format; ``steps`` are the fields of each step that do not place it there."""
+    return episode_line(Episode(steps=episode_steps(key, groups, steps))) + b"\n"
+
+
+def episode_steps(key: EpisodeKey, groups: Mapping[str, str], steps: Iterable[Mapping[str, Any]]) -> tuple[StepTaskModel, ...]:
+    """The steps of such an episode."""
     own = list(steps)
-    place = {"benchmark": "episodes", "dataset": key.benchmark, "subset": key.subset, "episode_id": key.episode_id}
-    fields = [
-        {**place, "step_index": index, "episode_length": len(own), "groups": groups, **one} for index, one in enumerate(own)
-    ]
-    return episode_line(Episode(steps=tuple(StepTaskModel(**each) for each in fields))) + b"\n"
+    place = {"benchmark": EPISODES_BENCHMARK, "dataset": key.benchmark, "subset": key.subset, "episode_id": key.episode_id}
+    return tuple(
+        StepTaskModel(**{**place, "step_index": index, "episode_length": len(own), "groups": groups, **one})
+        for index, one in enumerate(own)
+    )

@@ -13,6 +13,7 @@ from guieval.actions import Frozen
 from guieval.data.doctor.counts import counted
 from guieval.metrics import Measured, RunSummary, Summary, TaskSummary
 from guieval.metrics.breakdown import BreakdownCell as Scores
+from guieval.metrics.claims import CLAIMS
 from guieval.metrics.columns import ENDS
 from guieval.metrics.leading import denominators
 from guieval.metrics.repeats import Repeated
@@ -27,9 +28,7 @@ _HIDDEN = {f"{name}{WITHOUT_OPEN}" for name in (*_WHOLE_EPISODES, "coverage", "c
 """Metrics that only Python and JSON show."""
 _NO_SCORES = ("median click distance", "mean text similarity", "mean seconds to answer", "prompt tokens", "completion tokens")
 INTERVAL = "95% interval"
-_FALSE_COMPLETION = (
-    "False completion: of the tasks that the model stopped as finished, those that the environment judges as not done."
-)
+_CLAIMS = tuple(f"{claim.metric.capitalize()}: {claim.meaning}." for claim in CLAIMS)
 
 
 class Run(NamedTuple, Generic[S]):
@@ -136,11 +135,12 @@ def online_tables(runs: Sequence[Run[TaskSummary]]) -> list[Table]:
     rows = _named(dict.fromkeys(name for each in found for name in each.metrics), [each.metrics for each in found])
     if any(each.repetitions > 1 for each in found):
         rows.append(("repetitions", *(each.repetitions for each in found)))
-    ended: list[Row] = [(f"ended: {name}", *(each.ended[name] for each in found)) for name in ENDINGS]
+    ends = [name for name in ENDINGS if name != "not judged" or any(each.ended.get(name) for each in found)]
+    ended: list[Row] = [(f"ended: {name}", *(each.ended[name] for each in found)) for name in ends]
     counts = {"infrastructure failure": "failed", "not run": "not_run", "planned tasks": "tasks"}
     ended += [(name, *(getattr(each, field) for each in found)) for name, field in counts.items()]
     title = "Online metrics (with 95 % intervals)"
-    metrics = side_by_side(title, labels, [*rows, (), *ended], (_FALSE_COMPLETION,), "online")
+    metrics = side_by_side(title, labels, [*rows, (), *ended], _CLAIMS, "online")
     groups: list[Row] = []
     for group in dict.fromkeys(name for each in found for name in each.groups):
         of_runs = [each.groups.get(group, {}) for each in found]

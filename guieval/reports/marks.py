@@ -73,10 +73,7 @@ class MarkOverlay:
             self._line(shape, _BOX, 2)
 
     def accepted(
-        self,
-        boxes: Iterable[Sequence[float]],
-        polygon: Sequence[Sequence[float]] | None,
-        radii: Iterable[Sequence[float]],
+        self, boxes: Iterable[Sequence[float]], polygon: Sequence[Sequence[float]] | None, radii: Iterable[Sequence[float]]
     ) -> None:
         """Where a protocol accepts a click: boxes, a polygon, and ellipses of (x, y, horizontal radius, vertical radius)."""
         shapes = [self._rectangle(box) for box in boxes]

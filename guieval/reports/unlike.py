@@ -110,6 +110,9 @@ def remarks(
         notes.append(f"the set-ups differ in {'; '.join(change.said(' and ') for change in setups)}")
     if setups := differences(*(each.patch_setups for each in manifests)):
         notes.append(f"the set-ups of patches differ in {'; '.join(change.said(' and ') for change in setups)}")
+    drawn = [each.benchmark.perturbation_line or "nothing" for each in manifests]
+    if len(set(drawn)) == 2:
+        notes.append(f"the screenshots differ by what is drawn into them ({drawn[0]} and {drawn[1]})")
     if parts := manifests[0].benchmark.unlike(manifests[1].benchmark):
         named = ", ".join(f"{name} ({one} and {other})" for name, (one, other) in parts.items())
         notes.append(f"the environments differ in {named}: screens may differ")

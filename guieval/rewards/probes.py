@@ -111,9 +111,7 @@ PROBES: tuple[Probe, ...] = (
     EXPERT,
     *BLIND,
     Probe(
-        "no-thought",
-        "the reference action without a thought",
-        lambda scorer, task: _written(scorer, task, task.action, None),
+        "no-thought", "the reference action without a thought", lambda scorer, task: _written(scorer, task, task.action, None)
     ),
     Probe(
         "format-spam",

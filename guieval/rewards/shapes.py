@@ -69,10 +69,7 @@ class UIR1ReleasedReward(UIR1Reward):
         name = f"navigate_{task.action.button.lower()}" if isinstance(task.action, Press) else name
         solution = f"<answer>{[{'action': name, 'coordinate': box}]}</answer>"
         scale = width / seen_width, height / seen_height
-        return {
-            "type": action_reward(raw.text, solution),
-            "coordinate": coordinate_reward(raw.text, solution, scale),
-        }
+        return {"type": action_reward(raw.text, solution), "coordinate": coordinate_reward(raw.text, solution, scale)}
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from guieval.running.repeats import announce_greedy, further_repeats, repeats_of
 from guieval.running.resume.trust import resumed_runs
 from guieval.scoring.score import summary_of_runs
 from guieval.settings import Cluster, RunConfig
+from guieval.wings import offered
 
 logging.getLogger("guieval").addHandler(logging.NullHandler())
 _T = TypeVar("_T")
@@ -162,6 +163,9 @@ def planned_runs(
     configs = [first.having(mode=mode) for mode in dict.fromkeys(modes)]
     parent = out or new_directory(first.model.name, first.data.bench, *(modes if len(modes) == 1 else []))
     places = [(config, parent / config.history.mode if len(configs) > 1 else parent) for config in configs]
+    if first.data.perturb is not None:
+        variants = offered("perturbed", "variants")(first.data.perturb)
+        places = [(config.having(perturb=each), folder / (each or "clean")) for config, folder in places for each in variants]
     runs = [run for place in places for run in repeats_of(*place)]
     announce_greedy(config for config, _ in runs)
     for _, directory in runs:

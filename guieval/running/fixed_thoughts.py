@@ -1,8 +1,8 @@
 """The thoughts of an earlier run, given to a model as its own: fixed-thought inference (GUIEvalKit paper, appendix E).
 
-The thought of a step is that of the run's first sample, the one that every step metric scores. A step without one cannot be
-asked with a fixed thought: it is not part of the plan of such a run, and counted. How a family writes a given thought is its
-adapter's business (:meth:`guieval.models.ABCModel.prepare_fixed_thought`).
+The thought of a step is that of the run's first sample, the one that every step metric scores; an online run's steps are those
+of its trajectories. A step without one cannot be asked with a fixed thought: it is not part of the plan of such a run, and
+counted. How a family writes a given thought is its adapter's business (:meth:`guieval.models.ABCModel.prepare_fixed_thought`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any
 from guieval.data.selection import Selection
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
-from guieval.steps import EpisodeKey, Sample, StepKey, StepRecord
+from guieval.online.record import EPISODES_BENCHMARK, every_trajectory
+from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +86,19 @@ def read_thoughts(directory: Path) -> FixedThoughts:
     if not texts:
         why = "has no answer" if not thoughts else f"has no thought: {model} gave none at {len(thoughts):,} steps"
         raise UsageError(f"the run {str(directory)!r} {why}")
-    return FixedThoughts(directory, model, manifest.benchmark.name, texts, len(thoughts) - len(texts))
+    benchmark = EPISODES_BENCHMARK if manifest.mode.is_over("tasks") else manifest.benchmark.name
+    return FixedThoughts(directory, model, benchmark, texts, len(thoughts) - len(texts))
 
 
 def answered(directory: Path) -> Iterator[StepRecord]:
     """A run's records whose first sample was answered. Of several of a step the last one counts.
 
-    Among them one with every sample answered is not followed by one that lacks some.
+    Among them one with every sample answered is not followed by one that lacks some. The steps of an online run are those that
+    ``guieval data record --every`` writes, and each counts as right if its task was done.
     """
+    if RunFolder(directory).manifest.mode.is_over("tasks"):
+        yield from _of_trajectories(directory)
+        return
     finished: set[StepKey] = set()
     for record in RunFolder(directory).steps:
         key = record.task.key
@@ -101,6 +107,14 @@ def answered(directory: Path) -> Iterator[StepRecord]:
         if record.finished:
             finished.add(key)
         yield record
+
+
+def _of_trajectories(directory: Path) -> Iterator[StepRecord]:
+    for each in every_trajectory(directory, RunFolder(directory).tasks):
+        outcome = StepOutcome(verdict="right" if each.success else "wrong", type_match=each.success, exact_match=each.success)
+        for task, step in zip(each.tasks, each.steps, strict=True):
+            fields = step.model_dump(include=Sample.model_fields.keys() - {"outcome"})
+            yield StepRecord(task=task, samples=(Sample(**fields, outcome=outcome),))
 
 
 def thought_of(record: StepRecord) -> str | None:

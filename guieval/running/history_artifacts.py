@@ -77,7 +77,7 @@ def read_diversities(file: Path, model: str, benchmark: str) -> Diversities:
     for number, text in enumerate(lines, 1):
         if not text:
             continue
-        line: _Decisions = validated(_Decisions, text, file=file, line=number)
+        line = validated(_Decisions, text, file=file, line=number)
         if line.model != model:
             raise UsageError(f"the decisions of {str(file)!r} are of model {line.model!r}, not of {model!r}")
         key = StepKey(line.benchmark, line.subset, line.episode_id, line.step_index)

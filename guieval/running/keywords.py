@@ -48,6 +48,10 @@ class RunSettings(TypedDict, total=False):
     skip_damaged: bool
     decode_check: bool
     overlay: _File | None
+    perturb: str | None
+    perturb_strength: float
+    perturb_placement: Literal["auto", "near", "far"]
+    perturb_seed: int
     thinking: bool | None
     zoom: float | None
     options: _Values

@@ -92,8 +92,8 @@ class RunKind:
         return answering
 
     def acts_by(self, config: RunConfig) -> Any:
-        """What of the model decides what the run is over."""
-        return None
+        """What of the model decides what the run is over: its frame, in which a perturbation prints a place."""
+        return config.model if config.data.perturb is not None else None
 
     def content(self, benchmark: Listing[Any], selection: Selection) -> Content:
         """A digest of what was selected."""
@@ -106,7 +106,7 @@ class RunKind:
 
     def about(self, benchmark: Listing[Any]) -> dict[str, Any]:
         """What the manifest records of the benchmark besides."""
-        return {}
+        return {"perturbation": dict(benchmark.perturbation)} if benchmark.perturbation else {}
 
     def part(self, loaded: Any, index: int) -> Any:
         """A record's step or task in what was loaded."""
@@ -158,7 +158,7 @@ class Tasks(RunKind):
         if given["protocol"] not in (None, PROTOCOL):
             taken = f"so it takes no protocol {given['protocol']!r}"
             raise UsageError(f"mode {config.history.mode} is judged by the environment, {taken}")
-        for name in ("sample_set", "overlay", "fixed_thoughts", "replay", "local_images"):
+        for name in ("sample_set", "overlay", "fixed_thoughts", "replay", "local_images", "perturb"):
             if given[name]:
                 raise UsageError(f"{name} does not fit mode {config.history.mode}: there is no recorded episode")
         if config.cluster.kind != "none":

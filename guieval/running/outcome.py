@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from guieval.engines import EndpointStats
-from guieval.metrics import AnyLedger, summary_of
+from guieval.metrics import AnyLedger, Summary, summary_of
 from guieval.running.progress.counts import RunProgress
 from guieval.running.resolved import ResolvedRun
 
@@ -29,6 +28,6 @@ class RunOutcome:
     gave_up: bool
     endpoints: Sequence[EndpointStats]
 
-    def summary(self, *, intervals: bool = False, users: bool = False) -> Any:
+    def summary(self, *, intervals: bool = False, users: bool = False) -> Summary:
         """The metrics of the run so far; see :func:`guieval.metrics.summarise`."""
         return summary_of(self.ledger.columns(), self.ledger.evaluators[0].protocol, intervals=intervals, users=users)

@@ -26,6 +26,7 @@ from guieval.running.resolved import GivenParts, ResolvedRun, ScreenshotCheck, b
 from guieval.settings import Data, History, RunConfig
 from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.steps import EpisodeKey
+from guieval.wings import offered
 
 if TYPE_CHECKING:
     from guieval.engines.vllm.server import VLLMServer
@@ -172,6 +173,8 @@ def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: 
     benchmark, overlay = kind.open(config, scaffold) if shared is None else (shared.benchmark, shared.overlay)
     options = {"options": {**checkpoint.options, **config.model.own_options}}
     model = build_model(checkpoint.model_copy(update=options), thinking=config.model.thinking)
+    if shared is None and config.data.perturb is not None:
+        benchmark = offered("perturbed", "benchmark").of(benchmark, config.data, model.frame)
     if scaffold.sampling and engine_kind(config, checkpoint) == "local":
         name = config.model.name
         raise UsageError(f"scaffold {scaffold.name!r} sets sampling, and model {name!r} answers by itself and has none")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -24,6 +25,7 @@ from guieval.models.scored_response import read_response
 from guieval.registry import build_model, load_benchmark
 from guieval.scoring.answered import Scorable
 from guieval.steps import EpisodeKey, Sample, StepKey, StepTaskModel
+from guieval.wings import offered
 
 
 def recorded_answers(
@@ -148,7 +150,12 @@ def _part(directory: Path, planned: Planned, choice: Choice, labels: _RecordedLa
 def recorded_benchmark(manifest: Manifest, data: Path | None) -> ABCBenchmark:
     """The benchmark of a run on its data folder, or on ``data``; :class:`UsageError` when it cannot be opened."""
     config = manifest.config.data
-    return load_benchmark(config.bench, data or config.folder, **(config.bench_options or {}))
+    benchmark = load_benchmark(config.bench, data or config.folder, **(config.bench_options or {}))
+    if config.perturb is None:
+        return benchmark
+    model = cache(lambda: recorded_model(manifest))
+    found: ABCBenchmark = offered("perturbed", "benchmark").of(benchmark, config, lambda task: model().frame(task))
+    return found
 
 
 def recorded_model(manifest: Manifest, adapter: str | None = None) -> ABCModel:

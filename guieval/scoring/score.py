@@ -72,11 +72,7 @@ def summary_of_runs(directories: Sequence[Path]) -> Summary:
 
 
 def store_summary(
-    directory: Path,
-    summary: Summary,
-    *,
-    cost: Mapping[str, Any] | None = None,
-    servers: Sequence[Mapping[str, Any]] = (),
+    directory: Path, summary: Summary, *, cost: Mapping[str, Any] | None = None, servers: Sequence[Mapping[str, Any]] = ()
 ) -> None:
     """Write a run's summary to ``metrics.json``, with its protocol, steps and overlay.
 

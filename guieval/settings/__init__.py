@@ -47,6 +47,7 @@ Engine: TypeAlias = Literal[
 ]
 Attention: TypeAlias = Literal["auto", "sdpa", "flash_attention_2", "flash_attention_3", "eager"]
 Cache: TypeAlias = Literal["dynamic", "static"]
+Placement: TypeAlias = Literal["auto", "near", "far"]
 
 
 class Group(BaseModel):
@@ -112,6 +113,12 @@ class Data(Group):
     decode_check: bool = setting(True, "check that each screenshot can be unpacked before it is sent", RUNTIME, FLAG, PUBLIC)
     overlay: File | None = setting(None, "JSONL file of further accepted actions", RUNTIME, FLAG)
     protocol: Text | None = setting(None, "scoring protocol; the benchmark's own when not given", FLAG, PUBLIC)
+    perturb: Text | None = setting(
+        None, "draw something into the screenshots: popup-free,twin,... (docs/perturbed/perturbations.md)", FLAG, PUBLIC
+    )
+    perturb_strength: float = setting(1.0, "size of what perturb draws, as a factor", PUBLIC, ge=0.25, le=2)
+    perturb_placement: Placement = setting("auto", "where perturb draws: auto, near or far from the target", PUBLIC)
+    perturb_seed: int = setting(0, "seed of what perturb draws", PUBLIC, ge=0)
 
 
 class History(Group):

@@ -14,22 +14,6 @@ from tests.reports.scripted_runs import EPISODES, made_run, named, reported
 from tests.rows import every_row
 
 
-def test_two_runs_are_compared_and_unlike_ones_on_request(tmp_path: Path, guieval: CommandLine) -> None:
-    one, other = made_run(tmp_path / "a", [(name, 0) for name in EPISODES[:9]]), made_run(tmp_path / "b", [("e00", 1)])
-    done = guieval("compare", one, other, "--flips", tmp_path / "flips.jsonl", "--protocol", "guievalkit")
-    assert done.code == 0, done.err
-    assert "A: scripted, scripted, offline (48 steps of 12 episodes)" in done.out
-    assert "of 48 steps both runs answered, 1 are exact in A alone, 9 in B alone" in done.out
-    assert "+16.67" in done.out and " *" in done.out
-    assert done.out.rstrip().endswith(f"flips:    10 steps in {tmp_path / 'flips.jsonl'}")
-    assert len((tmp_path / "flips.jsonl").read_text().splitlines()) == 10
-    fewer = made_run(tmp_path / "c", episodes=EPISODES[:4])
-    assert "the steps differ (32 steps only in the first" in guieval.sentence("compare", one, fewer)
-    done = guieval("compare", one, fewer, "--anyway")
-    assert done.code == 0
-    assert "Warning: unlike runs, compared anyway: the steps differ" in done.out
-
-
 def test_mistakes_of_compare_are_one_sentence(tmp_path: Path, guieval: CommandLine) -> None:
     run = made_run(tmp_path / "runs" / "a", episodes=EPISODES[:2])
     assert "nothing' does not exist" in guieval.sentence("compare", run, tmp_path / "nothing")

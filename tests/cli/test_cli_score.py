@@ -16,15 +16,7 @@ from guieval.scoring.matrix import protocols_for
 from guieval.steps import StepTaskModel
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
-from tests.exchange.predictions.files import (
-    agentcpm_row,
-    atlas_row,
-    guicourse_row,
-    kairos_row,
-    kit_row,
-    sspro_row,
-    write_lines,
-)
+from tests.exchange.predictions.files import agentcpm_row, atlas_row, guicourse_row, kairos_row, kit_row, sspro_row, write_lines
 from tests.made_runs import key, record, step, write_run
 from tests.rows import every_row
 
@@ -283,53 +275,6 @@ def test_what_cannot_be_scored_is_one_sentence(guieval: CommandLine, tmp_path: P
         (("--sample-set", "aitz-test-4724"), "but the data set of the run"),
     ):
         assert message in guieval.sentence("score", run, *arguments), arguments
-
-
-def test_figures_have_intervals_and_breakdowns_are_tables(guieval: CommandLine, tmp_path: Path) -> None:
-    run = a_run(tmp_path, TARGET, NEAR_MISS, None)
-    asked = ("score", run, "--by", "action-type", "--by", "error", "--by", "step")
-    done = guieval(*asked)
-    assert done.code == 0
-    message = [" ".join(line.split()) for line in done.out.splitlines()]
-    assert "exact match 33.33% of 3 [1.0, 97.9]" in message  # one episode alone tells almost nothing of others
-    assert "success rate 0.00% of 1 [0.0, 96.9]" in message
-    assert "By action-type under seeclick-official" in message and "CLICK 33.33% [1.0, 97.9] 66.67% 3" in message
-    assert "near miss 33.33% [1.0, 97.9] 1 3" in message and "unparseable 33.33% [1.0, 97.9] 1 3" in message
-    (values,) = json.loads(guieval(*asked, "--json").out)["runs"][0]["protocols"]
-    assert set(values["breakdowns"]) == {"action-type", "error", "step"}
-    assert [cell["exact_match"]["n"] for cell in values["breakdowns"]["step"]] == [1, 1, 1]
-    tables = guieval("score", run, *TWO, "--by", "action-type").out
-    assert "By action-type under guievalkit" in tables and "All answers to a step" not in tables
-
-
-def test_intervals_stand_beside_the_figures_of_every_protocol(guieval: CommandLine, tmp_path: Path) -> None:
-    tasks = [step(TARGET, episode=str(number), index=index, length=2) for number in range(6) for index in range(2)]
-    records = [record(task, TARGET if (7 * number) % 3 else NEAR_MISS) for number, task in enumerate(tasks)]
-    run = write_run(tmp_path / "run", records)
-    assert re.search(r"IN_UNIFIED exact match.* of \d+ \[\d", guieval("score", run, *TWO).out)
-    values = json.loads(guieval("score", run, *TWO, "--json").out)["runs"][0]["protocols"]
-    interval = values[1]["metrics"]["IN_UNIFIED exact match"]["interval"]
-    assert set(interval) == {"low", "high", "level", "method"}
-    assert interval["method"] == "episodes" and interval["level"] == 0.95
-    found = [each for own in values for each in own["metrics"].values() if "interval" in each]
-    assert all(each["interval"]["low"] <= each["value"] <= each["interval"]["high"] for each in found)
-
-
-def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, tmp_path: Path) -> None:
-    answers = ((NEAR_MISS, TARGET, TARGET), (TARGET, TARGET, TARGET))
-    records = [record(step(TARGET, episode="a", index=index, length=2), *each) for index, each in enumerate(answers)]
-    tasks = [one.model_copy(update={"task": one.task.model_copy(update={"targets": BOXES})}) for one in records]
-    run = write_run(tmp_path / "run", tasks)
-    done = guieval("score", run)
-    message = [" ".join(line.split()) for line in done.out.splitlines()]
-    assert "protocol pass@3 pass^3 mean@3 vote@3 n" in message
-    line = next(each for each in message if each.startswith("seeclick-official 100.00%"))
-    assert [value for value in line.split() if value.endswith("%")] == ["100.00%", "50.00%", "83.33%", "100.00%"]
-    assert any(each.startswith("exact match 50.00%") for each in message)
-    assert "pass@3" in guieval("score", run, *TWO).out
-    samples = json.loads(guieval("score", run, *TWO, "--json").out)["runs"][0]["protocols"][0]["samples"]
-    assert list(samples) == ["pass@3", "pass^3", "mean@3", "vote@3"]
-    assert [each["value"] for each in samples.values()] == pytest.approx([1.0, 0.5, 5 / 6, 1.0])
 
 
 def hits(printed: str) -> dict[str, int]:

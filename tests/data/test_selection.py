@@ -407,10 +407,3 @@ def test_a_whole_part_is_filled_by_split_subset_and_groups(tmp_path: Path) -> No
 def test_a_manifest_of_ones_own_is_checked(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         get_sample_set(write_set(tmp_path, **changes))
-
-
-def test_an_unknown_set_answers_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"unknown sample set 'ac-test-8443' \(did you mean 'ac-test-8444'\?\)"):
-        get_sample_set("ac-test-8443")
-    with pytest.raises(UsageError, match="cannot be read"):
-        get_sample_set("none.json")

@@ -138,14 +138,7 @@ def on_phone_tasks() -> list[str]:
     return [task_id(number) for number in range(PHONE_TASKS)]
 
 
-@rows(
-    Row(
-        "Ctrl-C while pages are open",
-        "closes them, writes the figures so far and exits",
-        STOPPED,
-        130,
-    )
-)
+@rows(Row("Ctrl-C while pages are open", "closes them, writes the figures so far and exits", STOPPED, 130))
 def test_an_interrupt_closes_the_browsers(on_pages: Acting, clean: Path, tmp_path: Path, row: Row) -> None:
     """No browser is left and no task counts as failed; the resume ends with the outcomes of a clean run."""
     with on_pages.held(after=3):

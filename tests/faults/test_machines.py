@@ -47,12 +47,7 @@ def _ignore_hangups() -> None:
         "the result so far and `resume: guieval run --resume`",
         130,
     ),
-    Row(
-        "Ctrl-C (SIGINT)",
-        "the same",
-        "the result so far and `resume: guieval run --resume`",
-        130,
-    ),
+    Row("Ctrl-C (SIGINT)", "the same", "the result so far and `resume: guieval run --resume`", 130),
 )
 def test_a_stopped_run_goes_on(program: Program, tmp_path: Path, row: Row) -> None:
     """Cancelled requests are not counted as failures; the resume ends with the answers and figures of a clean run, no step is

@@ -225,12 +225,7 @@ WORDS = "I accept unverified certificates"
         f"`--set insecure_tls='{WORDS}'`",
         2,
     ),
-    Row(
-        "a certificate for another machine",
-        "the same",
-        "`has no valid certificate (Hostname mismatch`",
-        2,
-    ),
+    Row("a certificate for another machine", "the same", "`has no valid certificate (Hostname mismatch`", 2),
     Row(
         "insecure_tls set to true instead of its confirmation",
         "refuses the setting",
@@ -257,12 +252,7 @@ def test_an_unproven_server_is_not_asked(program: Program, tmp_path: Path, row: 
         "one sentence: `does not answer in TLS; if the server speaks http, its base URL is http://`",
         2,
     ),
-    Row(
-        "a base URL with an impossible port",
-        "the same",
-        "one sentence: `Port out of range 0-65535`",
-        2,
-    ),
+    Row("a base URL with an impossible port", "the same", "one sentence: `Port out of range 0-65535`", 2),
     Row(
         "a proxy with a password in the setting `proxy`, which a run would store",
         "refuses the setting, and does not repeat it",
@@ -282,11 +272,7 @@ def test_an_address_that_cannot_work_is_one_sentence(program: Program, tmp_path:
 
 
 @rows(
-    Row(
-        "a self-signed certificate in SSL_CERT_FILE",
-        "verifies the server against the file in SSL_CERT_FILE",
-        "as usual",
-    ),
+    Row("a self-signed certificate in SSL_CERT_FILE", "verifies the server against the file in SSL_CERT_FILE", "as usual"),
     Row(
         "an https server without a valid certificate, accepted by `insecure_tls`",
         "sends requests without verification; the manifest has the setting",

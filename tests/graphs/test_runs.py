@@ -16,7 +16,7 @@ from guieval.graphs.of_benchmarks import graph_environment
 from guieval.journal import RunFolder
 from guieval.online.trajectory import TRAJECTORIES, last_attempts
 from guieval.registry import benchmarks, load_benchmark
-from guieval.training.config import JudgeReward
+from guieval.training.settings import JudgeReward
 from tests.command_line import CommandLine
 from tests.graphs.small import HOME, led, walked, write
 from tests.online.test_runs import outcomes, requests, write_agent

@@ -25,6 +25,7 @@ from guieval.engines import request_id
 from guieval.engines.apis.hosted import HostedEngine
 from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.metrics import RunSummary
+from guieval.metrics.kinds import of_steps, of_tasks
 from guieval.models import ABCModel, Engine
 from guieval.online.tasks import EnvironmentTasks
 from guieval.playground.environments.phone import PhoneEnvironment
@@ -158,7 +159,7 @@ def played(variant: Variant, demo: ABCBenchmark, server: MockServer, mode: str, 
     outcome = runner_of(config, directory, demo, variant.model, engine, 8).execute(resume=False)
     assert outcome.progress.by_stage == {}
     assert outcome.progress.warnings == []
-    summary: RunSummary = outcome.summary()
+    summary = of_steps(outcome.summary())
     return summary
 
 
@@ -281,7 +282,7 @@ def compare_online_metrics(variant: Variant, server: MockServer, directory: Path
     config = RunConfig(model=variant.model.config.name, bench="demo", mode="online")
     outcome = runner_of(config, directory / "run", tasks, variant.model, engine_of(variant, server), 8).execute(resume=False)
     assert outcome.progress.by_stage == {}
-    figures = outcome.summary()
+    figures = of_tasks(outcome.summary())
     space = variant.model.action_space
     true = [done(played, script, space) for played, script in zip(EPISODES, scripts(space).values(), strict=True)]
     won = [each.steps for each in true if each.success]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -16,7 +16,7 @@ import pytest
 from perf import coverage
 from perf.leniency import Cell, measure, read_targets
 from perf.makers import READERS, lines, method, run
-from perf.rows_over_ranks import CHUNKS, ROLLOUTS, TASKS, Group, group, new_rule, old_rule
+from perf.rows_over_ranks import Group, group, new_rule, old_rule
 from perf.throughput import idle_share
 from perf.words import GOALS, all_prose, prose, rates
 from tests.model_adapters.makers import FAMILIES, Family, table_of
@@ -69,26 +69,6 @@ def test_a_share_outside_the_sampling_error_does_not_agree() -> None:
     assert not Cell(0.5 - 0.0406, 5000, 0.5, 5000).agrees
     # With ever more clicks only the published figure's own error is left: 0.00707.
     assert not Cell(0.5 + 0.0290, 10**9, 0.5, 5000).agrees
-
-
-def drawing(*groups: Group) -> Callable[[], Group]:
-    """The given groups, then kept ones of one row a rollout."""
-    left: Iterator[Group] = iter(groups)
-    return lambda: next(left, ([1] * ROLLOUTS, True))
-
-
-def test_only_a_dropped_group_is_drawn_again() -> None:
-    dropped = ([1] * ROLLOUTS, False)
-    assert new_rule(drawing(dropped), 8) == (1.0, TASKS / (TASKS + 1))
-    assert old_rule(drawing(dropped), 8)[1] == TASKS / (2 * TASKS)  # a whole batch more
-
-
-def test_a_long_rollout_is_dealt_out_and_was_waited_for() -> None:
-    long = ([65, *[1] * (ROLLOUTS - 1)], True)  # 64 rows more than the others
-    rows = TASKS * ROLLOUTS + 64
-    assert new_rule(drawing(long), 8) == (1.0, 1.0)
-    fullest = TASKS * ROLLOUTS // 8 + 64  # the first process had them all
-    assert old_rule(drawing(long), 8)[0] == rows / (8 * fullest) and fullest % CHUNKS == 0
 
 
 @pytest.mark.parametrize(("ranks", "before", "now"), [(8, 0.63, 0.997), (32, 0.38, 0.987)])

@@ -9,19 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perf.mutants import (
-    Candidate,
-    Mutant,
-    Place,
-    covering,
-    draw,
-    located,
-    planned,
-    planted,
-    read,
-    read_coverage,
-    table,
-)
+from perf.mutants import Candidate, Mutant, Place, covering, draw, located, planned, planted, read, read_coverage, table
 
 SOURCE = '''"""A module."""
 

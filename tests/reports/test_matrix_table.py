@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action, Click, Point, Unsupported
-from guieval.errors import UsageError
+from guieval.actions import Action, Click, Point
 from guieval.reports import matrix_table
 from guieval.reports.tables.terminal import rendered
-from guieval.reports.tables.writers import json_text
 from guieval.scoring.matrix import JudgedAnswers, disagreements, judge_run, on_own_sets
 from tests.made_runs import key, record, step, write_run
 
@@ -48,18 +46,6 @@ def cells(text: str, row: str) -> list[str]:
     """The cells of the row of that name."""
     (line,) = [line for line in text.splitlines() if line.startswith(f"{row} ")]
     return re.split(r"\s{2,}", line.strip())[1:]
-
-
-def test_figures_stand_under_their_sources_names_with_coverage_and_verdicts(tmp_path: Path) -> None:
-    text = printed(answers_of(tmp_path, [TARGET, NEAR_MISS, None, Unsupported(name="drag"), MISS], missing=1))
-    assert cells(text, "IN_UNIFIED exact match") == ["-", "66.67% of 3 (1 missing) [1.6, 99.2]", "-"]
-    assert cells(text, "coverage") == ["60.00% of 5"] * 3
-    assert (cells(text, "right"), cells(text, "wrong")) == (["1", "2", "1"], ["2", "1", "2"])
-    for row in ("unparseable", "unsupported", "not run"):
-        assert cells(text, row) == ["1"] * 3
-    assert cells(text, "infrastructure failure") == ["0"] * 3
-    assert cells(text, "planned steps") == ["6"] * 3
-    assert "not reached" not in text
 
 
 def test_what_a_protocol_drops_stays_visible(tmp_path: Path) -> None:
@@ -97,19 +83,6 @@ def test_a_looser_protocol_would_have_gone_on(tmp_path: Path) -> None:
     ]
 
 
-def test_the_matrix_as_json_holds_every_figure_with_its_denominator(tmp_path: Path) -> None:
-    answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None], missing=1)
-    values = json.loads(json_text(matrix_table.matrix_json(answers, on_own_sets(answers))))
-    assert (values["title"], values["own_protocol"]) == ("made-up-model on made-up, offline", "seeclick-official")
-    assert [each["name"] for each in values["protocols"]] == list(PROTOCOLS)
-    kit = values["protocols"][1]
-    assert next(iter(kit["metrics"])) == "exact match" and kit["metrics"]["exact match"]["n"] == 4
-    exact = kit["metrics"]["IN_UNIFIED exact match"]
-    assert (exact["value"], exact["count"], exact["n"], exact["dropped_as_wrong"]) == (1.0, 2, 2, 2 / 4)
-    assert kit["verdicts"]["unparseable"] == kit["verdicts"]["not_run"] == 1 and kit["verdicts"]["planned"] == 4
-    assert {name: kit["coverage"][name] for name in ("value", "count", "n")} == {"value": 2 / 3, "count": 2, "n": 3}
-
-
 @pytest.mark.parametrize("name", ["found.jsonl", "found.csv"])
 def test_disagreements_as_a_file(tmp_path: Path, name: str) -> None:
     """And the name of an episode is no formula in a spreadsheet."""
@@ -131,18 +104,3 @@ def test_disagreements_as_a_file(tmp_path: Path, name: str) -> None:
         assert values["reasons"]["sspro-official"] == "outside every target box"
         predicted = values["reference"], values["prediction"]
     assert predicted == (TARGET.model_dump(mode="json"), NEAR_MISS.model_dump(mode="json"))
-
-
-def test_a_file_of_no_known_form_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"must end in \.csv or \.jsonl, got '\.txt'"):
-        matrix_table.write_disagreements(tmp_path / "found.txt", [], PROTOCOLS)
-    with pytest.raises(UsageError, match="cannot be written: No such file or directory"):
-        matrix_table.write_disagreements(tmp_path / "none" / "found.csv", [], PROTOCOLS)
-
-
-def test_at_a_glance_every_protocol_is_on_the_same_steps_with_lost_ones_wrong(tmp_path: Path) -> None:
-    """Of 4 planned steps: one on the target, one near it (0.1 of the screen off), one not read, one never run."""
-    answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None], missing=1, protocols=["seeclick-official", "guievalkit"])
-    text = "\n".join(line.plain for line in rendered(matrix_table.glance_table(answers.columns(), on_own_sets(answers)), 120))
-    assert cells(text, "seeclick-official")[:2] == ["25.00 (1 missing)", "50.00 (1 missing)"]
-    assert cells(text, "guievalkit") == [*["50.00 (1 missing)"] * 2, "TARGET_NOT_OPEN type match 100.00% (1 missing)"]

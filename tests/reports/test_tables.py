@@ -175,46 +175,6 @@ def row(table: str, name: str) -> str:
     return next(" ".join(line.split()) for line in table.splitlines() if line.strip().startswith(name))
 
 
-def test_the_run_table_reads_as_expected() -> None:
-    offline = summary([["right", "right", "wrong", "right"], ["unparseable", "right"]], first=Open(app="Maps"))
-    sop = summary([["right", "right", "wrong", None], ["right", "right"]], "sop")
-    expected = """\
-Metrics (with 95 % intervals)
-                                                       made-up                       made-up
-                                                         tiny7                         tiny7
-                                                       offline                           sop
-────────────────────────────────────────────────────────────────────────────────────────────
-exact match                                        66.67% of 6                   80.00% of 5
-type match                                         83.33% of 6                  100.00% of 5
-success rate                                        0.00% of 2                   50.00% of 2
-progress                                           25.00% of 2                   75.00% of 2
-step-weighted progress                             33.33% of 6                   66.67% of 6
-PG                                                           -                   75.00% of 2
-TSR                                                          -                   50.00% of 2
-score                                                        -                   62.50% of 2
-
-exact match without OPEN                           75.00% of 4                   80.00% of 5
-type match without OPEN                           100.00% of 4                  100.00% of 5
-coverage                                           83.33% of 6                  100.00% of 5
-covered exact match                                80.00% of 5                   80.00% of 5
-covered type match                                100.00% of 5                  100.00% of 5
-covered exact match without OPEN                   75.00% of 4                   80.00% of 5
-
-right                                                        4                             4
-wrong                                                        1                             1
-unparseable                                                  1                             0
-unsupported                                                  0                             0
-infrastructure failure                                       0                             0
-not reached                                                  0                             1
-not run                                                      0                             0
-planned steps                                                6                             6
-
-median click distance             12.0 ‰ of the screen (n = 4)  12.0 ‰ of the screen (n = 5)
-"""
-    table = text(run_table([Run("made-up\ntiny7\noffline", offline), Run("made-up\ntiny7\nsop", sop)]))
-    assert table == expected
-
-
 @pytest.mark.parametrize("width", [70, 100, 160])
 def test_wide_tables_are_cut_by_runs_and_never_wrapped(width: int) -> None:
     found = summary([["right"] * 7, ["wrong"] * 3], first=Open(app="Maps"))
@@ -228,14 +188,6 @@ def test_wide_tables_are_cut_by_runs_and_never_wrapped(width: int) -> None:
         tables = sum(set(line.split()) == {"androidcontrol"} for line in lines)
         assert tables > 1
         assert len(lines) == 1 + tables * (len(unlimited) - 1)
-
-
-def test_the_action_table_has_a_row_for_each_reference_type() -> None:
-    table = text(action_table([Run("one", summary([["wrong", "right", None]], first=Open(app="Maps")))]))
-    assert row(table, "CLICK") == "CLICK 100.0 / 100.0 of 1"
-    assert row(table, "OPEN") == "OPEN 0.0 / 100.0 of 1"
-    assert row(table, "all steps") == "all steps 33.3 / 66.7 of 3 (1 missing)"
-    assert row(table, "of them missing") == "of them missing 1"
 
 
 def test_the_group_table_shows_keys_cells_mean_and_micro() -> None:

@@ -53,7 +53,7 @@ def test_offline_history_is_the_reference_at_every_step(tmp_path: Path) -> None:
     outcome = run_scripted(tmp_path / "run", [make_episode("a", ACTIONS)], engine, mode="offline")
     for (_, index), request in by_step(engine).items():
         assert past_of(request) == [seen(ACTIONS[past], past, own=False) for past in range(index)]
-    summary = outcome.summary()
+    summary = of_steps(outcome.summary())
     assert (summary.metrics["exact match"].count, summary.metrics["exact match"].n) == (3, 4)
     assert all(set(record.history) <= {"reference"} for record in RunFolder(tmp_path / "run").records)
 
@@ -95,7 +95,7 @@ def test_sop_stops_at_the_first_mismatch_and_counts_as_by_hand(tmp_path: Path) -
     asked = sorted((request.task.episode_id, request.task.step_index) for request in engine.requests)
     assert asked == [*[("a", n) for n in range(4)], ("b", 0), ("b", 1), ("c", 0), ("d", 0), ("d", 1)]
     assert past_of(by_step(engine)["b", 1]) == [seen(ACTIONS[0], 0, own=True)]
-    summary = outcome.summary()
+    summary = of_steps(outcome.summary())
     assert summary.metrics["PG"].value == pytest.approx((1 + 1 / 4 + 0 + 1) / 4)
     assert summary.metrics["TSR"].value == pytest.approx(2 / 4)
     assert summary.metrics["score"].value == pytest.approx(((1 + 1 / 4 + 0 + 1) / 4 + 2 / 4) / 2)
@@ -164,7 +164,7 @@ def test_only_the_chosen_steps_are_asked_and_counted(tmp_path: Path, chosen: str
     engine = ScriptedEngine(right)
     outcome = run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode=mode, episodes=chosen)
     assert asked(engine) == Counter(ASKED)
-    summary = outcome.summary()
+    summary = of_steps(outcome.summary())
     assert (summary.verdicts.right, summary.verdicts.planned, summary.episodes) == (6, 6, 2) and summary.complete
     assert summary.metrics["success rate"].value == 1.0
     stored = outcome.summary(intervals=True)
@@ -187,7 +187,7 @@ def test_steps_that_do_not_count_are_written_as_in_the_reference(tmp_path: Path,
 def test_sop_stops_at_the_first_mismatch_among_the_steps_that_count(tmp_path: Path, chosen: str) -> None:
     engine = ScriptedEngine(lambda request: reply_with(HOME) if request.task.key[2:] == ("a", 1) else right(request))
     outcome = run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode="sop", episodes=chosen)
-    summary = outcome.summary()
+    summary = of_steps(outcome.summary())
     assert ("a", 3) not in asked(engine)
     assert (summary.verdicts.wrong, summary.verdicts.not_reached, summary.verdicts.right) == (1, 1, 4)
     assert summary.metrics["PG"].value == 0.5  # 0 of 2 steps, and 4 of 4
@@ -294,7 +294,7 @@ def test_figures_over_chosen_steps_are_as_by_hand(tmp_path: Path, mode: str, exa
         return reply_with(HOME) if request.task.key[2:] in wrong else right(request)
 
     outcome = run_scripted(tmp_path / "run", FIGURES_EPISODES, ScriptedEngine(answer), mode=mode, episodes=str(listed))
-    summary = outcome.summary()
+    summary = of_steps(outcome.summary())
     assert (summary.metrics["exact match"].count, summary.metrics["exact match"].n) == exact
     assert (summary.verdicts.not_reached, summary.verdicts.planned) == (not_reached, 8)
     assert summary.progress.value == pytest.approx((1 / 3 + 2 / 3 + 0 / 2) / 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Callable
 from hashlib import sha256
@@ -277,17 +278,24 @@ def test_a_run_is_judged_once(tmp_path: Path, guieval: CommandLine) -> None:
     assert "did you mean 'ui-s1'?" in guieval.sentence("study", "judge", run, "--judge", "ui-s2")
 
 
-def test_every_trajectory_is_recorded_with_the_model_s_own_responses(tmp_path: Path, guieval: CommandLine) -> None:
-    """Failed ones too: imported, they are right at every step, since their references are the model's own actions."""
+def test_thoughts_of_trajectories_are_judged_as_those_of_recorded_steps(tmp_path: Path, guieval: CommandLine) -> None:
+    """Failed ones too; actions that a judge does not take from the same thought are inconsistent."""
     done = guieval("data", "record", RUN, "--every", "--out", tmp_path / "set")
-    steps = sum(len(case.steps) for case in of_run(RUN, RunFolder(RUN).tasks))
-    assert done.code == 0 and f"6 episodes, {steps} steps; " in done.out, done
-    options = ("--bench", "episodes", "--data", tmp_path / "set", "--adapter", REPOSITORY / "tests/pinned/agents.py")
-    responses = tmp_path / "set" / "responses.jsonl"
-    done = guieval("data", "import", responses, *options, "--model", "careful", "--out", tmp_path / "run")
-    assert done.code == 0 and f"{steps} of {steps} steps have an answer" in done.out, done
-    scored = json.loads(guieval("score", tmp_path / "run", "--json").out)
-    assert scored["runs"][0]["protocols"][0]["metrics"]["exact match"]["count"] == steps
+    known = of_run(RUN, RunFolder(RUN).tasks)
+    steps = sum(len(case.steps) for case in known)
+    won = sum(len(case.steps) for case in known if case.label)
+    assert f"6 episodes, {steps} steps; " in done.out and f"next: guieval run --fixed-thoughts {RUN}" in done.out
+    data = ("--bench", "episodes", "--data", tmp_path / "set")
+    mock = MockSettings(model="qwen2.5-vl-7b", policy="reference", accuracy=0.7, benchmark="episodes", data=tmp_path / "set")
+    with MockServer(mock) as server:
+        to = ("--model", "qwen2.5-vl-7b", "--base-url", server.base_url, "--out", tmp_path / "judge")
+        assert guieval("run", "--fixed-thoughts", RUN, *data, *to).code == 0
+    asked = ("study", "consistency", RUN, "--judges", tmp_path / "judge")
+    said = guieval(*asked, "--page", tmp_path / "page.html")
+    rows = [[int(each) for each in re.findall(r"\d+", row)] for row in re.findall("^(?:true|false) .*", said.out, re.MULTILINE)]
+    assert [*map(sum, rows)] == [won, steps - won] and 0 < sum(each[1] for each in rows) < steps, said
+    assert "success of the task" in said.out and "data:image" in (tmp_path / "page.html").read_text()
+    assert "the protocol 'guievalkit' is of recorded steps" in guieval.sentence(*asked, "--protocol", "guievalkit")
     assert "--every records one run, and these are 2" in guieval.sentence(
         "data", "record", RUN, RUN.parent / "phone-hasty", "--every", "--out", tmp_path / "x"
     )

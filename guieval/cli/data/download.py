@@ -1,4 +1,4 @@
-"""``guieval data download``: get a benchmark's files from the Hugging Face hub, or say where they are published."""
+"""``guieval data download``: get a benchmark's files from the Hugging Face hub or its list of tasks, or say where they are."""
 
 from __future__ import annotations
 
@@ -13,22 +13,30 @@ from guieval.cli.settings import path_option
 from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
 from guieval.data.hub import Download, Offer, get, in_units, look_up, read_downloads
-from guieval.errors import UsageError
+from guieval.errors import UsageError, refuse
 from guieval.online.find import environments
 from guieval.registry import BENCHMARKS_GROUP, DATA, benchmark_class
 
 
 def download(
-    bench: Annotated[str, typer.Argument(help="Benchmark, see `guieval benchmarks`.")],
+    bench: Annotated[str, typer.Argument(help="Benchmark or environment, see `guieval benchmarks`.")],
     out: Annotated[Path | None, path_option("Folder to create, or to continue (default: data/BENCH).")] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of the data set (default: the table's).")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Download without asking.")] = False,
 ) -> None:
-    """Get a benchmark from the Hugging Face hub, or say where it is published.
+    """Get a benchmark from the Hugging Face hub or an environment's list of tasks, or say where it is published.
 
     Licence and size are shown first. The same command continues an interrupted download. `guieval doctor` checks the folder
     at the end.
     """
+    listed = environments().get(bench)
+    if listed is not None and listed.task_list is not None:
+        refuse({"revision": revision}, f"is of the hub, and the list of {bench!r} is that of one commit")
+        say(f"{bench}: {listed.source}")
+        say(f"licence: {listed.licence or 'none stated'}")
+        file = listed.task_list.download(out or DATA / bench)
+        say(f"file:    {file} (SHA-256 {listed.task_list.sha256[:12]}, as published)")
+        return
     kind = environments().get(bench) or benchmark_class(bench)
     wanted = downloads().get(bench)
     if wanted is None:

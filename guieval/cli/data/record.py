@@ -16,11 +16,12 @@ from guieval.data.doctor.counts import counted
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import runs_over, several_runs
-from guieval.online.demonstrate import demonstrate
+from guieval.online.demonstrate import Demonstrations, demonstrate
 from guieval.online.find import load_environment
-from guieval.online.record import RESPONSES, record_every
 from guieval.online.record import record as write_episodes
+from guieval.online.record import record_every
 from guieval.running.api import run
+from guieval.wings import offered
 
 EXPERT = "expert"
 
@@ -37,7 +38,9 @@ def record(
     agent: Annotated[str, typer.Option(help="Agent that acts in --bench: a model, or expert, the environment's own.")] = EXPERT,
     seeds: Annotated[int, typer.Option(help="Seeds per task, from --seed on.")] = 1,
     task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
-    every: Annotated[bool, typer.Option("--every", help="Every repetition of one run, with the model's responses.")] = False,
+    graph: Annotated[bool, typer.Option("--graph", help="Also what other actions lead to, for mode graph.")] = False,
+    depth: Annotated[int, typer.Option(help="With --graph: how far from the expert's screens all is tried.")] = 0,
+    every: Annotated[bool, typer.Option("--every", help="Every repetition of one run, whatever it came to.")] = False,
     override: Annotated[list[str] | None, typer.Option("--set", help="Option of the environment, e.g. scale=4.")] = None,
 ) -> None:
     """Make an offline benchmark of successful trajectories: of online runs, of a model, or of an environment's own expert.
@@ -51,6 +54,12 @@ def record(
         raise UsageError(f"--seeds is {seeds}; expected at least 1")
     if agent == EXPERT and settings.keys() & {"base_urls", "adapter", "engine"}:
         raise UsageError("--base-url, --adapter and --engine belong to a model: add --agent MODEL")
+    if graph and (bench is None or agent != EXPERT or seeds > 1 or every):
+        raise UsageError("--graph is of an environment's expert and one seed: name the environment with --bench")
+    if depth and not graph:
+        raise UsageError("--depth is for --graph")
+    if depth < 0:
+        raise UsageError(f"--depth is {depth}; expected at least 0")
     if every:
         if bench is not None:
             raise UsageError("--every records a run: name one in place of --bench")
@@ -62,6 +71,13 @@ def record(
                 "--task chooses tasks of the expert; for a model: `guieval run --episodes FILE`, then `guieval data record RUN`"
             )
         _successes([_acted(bench, out, {**settings, "model": agent, "samples": seeds}, override or ())], out)
+    elif bench is not None and graph:
+        environment = load_environment(bench, **loader_options(override or ()))
+        made = offered("recorders", "graph")(environment, out, seed=seed, tasks=task, depth=depth)
+        _say_demonstrations(out, made.demonstrations)
+        say(f"{counted(made.graphs, 'graph')}: {counted(made.screens, 'screen')}, {counted(made.edges, 'edge')}")
+        echo(f"next: guieval run --model NAME --bench episodes --data {shlex.quote(str(out))} --mode graph")
+        return
     elif bench is not None:
         _demonstrations(bench, out, range(seed, seed + seeds), task, override or ())
     else:
@@ -95,17 +111,19 @@ def _every(runs: list[Path], out: Path) -> None:
     run, *others = runs_over("tasks", several_runs(runs), "`guieval run --mode online` makes one")
     if others:
         raise UsageError(f"--every records one run, and these are {1 + len(others)}")
-    folder = RunFolder(run)
-    done = record_every(run, folder.tasks, out)
+    done = record_every(run, RunFolder(run).tasks, out)
     parts = counted(done.episodes, "episode"), counted(done.steps, "step"), counted(done.failed, "repetition")
     say("{}: {}, {}; {} without a success".format(out, *parts))
-    model, file = folder.manifest.config.model.name, shlex.quote(str(out / RESPONSES))
-    echo(f"next: guieval data import {file} --bench episodes --data {shlex.quote(str(out))} --model {model} --out RUN")
+    judge = f"--model JUDGE --bench episodes --data {shlex.quote(str(out))}"
+    echo(f"next: guieval run --fixed-thoughts {shlex.quote(str(run))} {judge}")
 
 
 def _demonstrations(bench: str, out: Path, seeds: range, tasks: list[str] | None, overrides: Sequence[str]) -> None:
     environment = load_environment(bench, **loader_options(overrides))
-    done = demonstrate(environment, out, seeds, tasks)
+    _say_demonstrations(out, demonstrate(environment, out, seeds, tasks))
+
+
+def _say_demonstrations(out: Path, done: Demonstrations) -> None:
     count = len(done.succeeded) + len(done.failed) + len(done.unknown)
     say(f"{out}: {counted(done.episodes, 'episode')}, {counted(done.steps, 'step')}")
     say(f"the expert succeeds in {len(done.succeeded):,} of {counted(count, 'task')}")

@@ -24,9 +24,7 @@ def leaderboard(
     protocol: options.Protocols = None,
     format: Annotated[
         str | None,
-        typer.Option(
-            help="text, md, csv, latex, json or html (default: by the file's ending; text on a terminal, else md).",
-        ),
+        typer.Option(help="text, md, csv, latex, json or html (default: by the file's ending; text on a terminal, else md)."),
     ] = None,
     metrics: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these metrics, by name.")] = None,
     metrics_from: options.MetricsFrom = None,
@@ -43,8 +41,7 @@ def leaderboard(
     ] = None,
     list_references: Annotated[bool, typer.Option("--list-references", help="List the published tables.")] = False,
     prices: Annotated[
-        Path | None,
-        path_option("File of prices as for `guieval run --prices`, used before the recorded ones."),
+        Path | None, path_option("File of prices as for `guieval run --prices`, used before the recorded ones.")
     ] = None,
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave out intervals; CSV and JSON keep them.")] = False,
     label: options.Label = None,

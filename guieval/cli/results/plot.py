@@ -50,8 +50,7 @@ Cost: TypeAlias = Annotated[
     bool | None, typer.Option("--cost", help="pareto: cost instead of tokens, at the prices that the runs recorded.")
 ]
 Prices: TypeAlias = Annotated[
-    Path | None,
-    path_option("pareto: file of prices as for `guieval run --prices`, used before the recorded ones."),
+    Path | None, path_option("pareto: file of prices as for `guieval run --prices`, used before the recorded ones.")
 ]
 Task: TypeAlias = Annotated[
     str | None,

@@ -36,12 +36,10 @@ def report(
     adapter: options.ReadingAdapter = None,
     no_images: Annotated[bool, typer.Option("--no-images", help="Leave the screenshots out.")] = False,
     small_images: Annotated[
-        bool,
-        typer.Option("--small-images", help="Scale the screenshots down, for a folder to send, instead of linking them."),
+        bool, typer.Option("--small-images", help="Scale the screenshots down, for a folder to send, instead of linking them.")
     ] = False,
     moving: Annotated[
-        str | None,
-        typer.Option(metavar="FORM", help="Write each trajectory of an online run as a picture too: gif or webp."),
+        str | None, typer.Option(metavar="FORM", help="Write each trajectory of an online run as a picture too: gif or webp.")
     ] = None,
 ) -> None:
     """Write a folder that shows every step of a run: open its index.html in any browser, no server or network needed."""

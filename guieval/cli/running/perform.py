@@ -37,6 +37,7 @@ from guieval.running.progress.display import Cost, Display, RunDisplay, Waited
 from guieval.running.resume.trust import resume_command
 from guieval.scoring.score import summary_of_runs
 from guieval.settings import RunConfig
+from guieval.wings import offered
 
 
 class Terminal(Display):
@@ -187,8 +188,12 @@ def print_results(results: list[Result], *, json: bool) -> None:
         plain = [{**_plain(own), **report_json(run.summary)} for own, (_, run) in zip(groups, shown, strict=True)]
         print_json({"runs": plain})
     else:
-        steps, tasks = ([run for mode, run in shown if mode.is_over(kind)] for kind in KINDS)
+        drawn = [own[0].outcome.run.benchmark.perturbation for own in groups]
+        clean = [each for each, how in zip(shown, drawn, strict=True) if not how] or shown
+        steps, tasks = ([run for mode, run in clean if mode.is_over(kind)] for kind in KINDS)
         show(*(report_tables(steps) if steps else ()), *(online_tables(tasks) if tasks else ()))
+        if 0 < len(clean) < len(shown):
+            show(None, *offered("perturbed", "tables")([own[0].directory for own in groups]))
         for line in warning_lines(steps):
             say(f"Warning: {line}")
     print_notes(results)
@@ -247,7 +252,8 @@ def print_notes(results: list[Result], *, rounds: bool = False) -> None:
         groups = [*of_rollout.values()]
     several = len({result.mode for result in results}) < len(groups)  # e.g. models, or rollouts of several benchmarks
     for own in groups:
-        text = setup_line([RunFolder(each.directory).manifest for each in own])
+        drawn = bool(own[0].outcome.run.benchmark.perturbation)  # each picture makes another request
+        text = setup_line([RunFolder(each.directory).manifest for each in own], request=not drawn)
         of_setup[text].append((own[0].directory.parent if rounds else own[0].directory).name if several else own[0].mode)
     for text, names in of_setup.items():
         say(f"set-up:   {', '.join(names) + ': ' if len(of_setup) > 1 else ''}{text}")

@@ -20,8 +20,7 @@ def check(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...",
-            help="Benchmarks, environments, checkpoints or model families; default: all but environments.",
+            metavar="[NAME]...", help="Benchmarks, environments, checkpoints or model families; default: all but environments."
         ),
     ] = None,
     override: Annotated[

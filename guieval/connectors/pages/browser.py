@@ -13,27 +13,25 @@ import asyncio
 import math
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from PIL import Image
 
 from guieval import actions
 from guieval.connectors.pages.fonts import fonts_variable
 from guieval.connectors.pages.keys import key_name
-from guieval.connectors.pages.window import NO_ADDRESS, NO_FILES, Dialog, Tab, Window, WindowCommand, permitted
+from guieval.connectors.pages.open_pages import OpenPages, Result, ended, loaded, place_in_history
+from guieval.connectors.pages.window import NO_ADDRESS, Window, WindowCommand, permitted, website
 from guieval.data.files import read_text
 from guieval.data.screenshots import png
 from guieval.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as ChromiumProcess
-    from playwright.async_api import BrowserContext, CDPSession, Page, Playwright, Request
-    from playwright.async_api import Dialog as PageDialog
-
-Result = TypeVar("Result")
+    from playwright.async_api import BrowserContext, Page, Playwright
 
 STEP_MILLISECONDS = 500
 LONGEST_WAIT_MILLISECONDS = 10_000
@@ -53,10 +51,6 @@ NO_NETWORK = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",  # the same, as newer versions name it
 )
 """Options of Chromium under which a page reaches no host; loopback addresses are exempt from proxies."""
-MOST_PAGES = 8
-"""The most pages that may be open at once; a page may open popups without end."""
-LOAD_SECONDS = 10.0
-"""The longest that an action waits for a page that it has opened."""
 SELECT_LISTS = read_text(Path(__file__).with_name("select_lists.js"))
 """A script for every page, which shows the lists of selects in the page."""
 _CAPTURE_STYLE = "* { caret-animation: manual !important; } html { will-change: opacity !important; }"
@@ -98,40 +92,40 @@ def find_chromium(own: str) -> str:
 class Browser:
     """A Chromium process with the pages of one task, of ``size`` (width, height) in CSS pixels, drawn ``scale`` times as large.
 
-    A dialog of a page stops it until it is closed, so what is under way then stays so (:meth:`unless_dialog`).
+    What the task has open is :class:`OpenPages`' business.
     """
 
     def __init__(
-        self, playwright: Playwright, chromium: ChromiumProcess, size: tuple[int, int], scale: float, *, address_bar: bool
+        self,
+        playwright: Playwright,
+        chromium: ChromiumProcess,
+        size: tuple[int, int],
+        scale: float,
+        *,
+        address_bar: bool,
+        live: bool,
     ) -> None:
         self._playwright = playwright
         self._chromium = chromium
         self._size = size
         self._scale = scale
         self._address_bar = address_bar
+        self._live = live
         self._caret: Literal["hide", "initial"] = "hide"
         self._calls: set[asyncio.Timeout] = set()
         self._context: BrowserContext | None = None
-        self._targets: CDPSession | None = None
         self._begin()
         chromium.on("disconnected", lambda _: self._end_calls())
 
     def _begin(self) -> None:
         """Forget the pages of the task before."""
         self.window = Window(self._size, address_bar=self._address_bar)
-        self._pages: list[Page] = []
-        self._shown: Page | None = None
+        self._open = OpenPages(self._chromium, self.window, self._end_calls)
         self._first: dict[Page, int] = {}
-        self._loading: set[Page] = set()
-        self._dialogs: list[PageDialog] = []
-        self._opened = asyncio.Event()
-        self._under_way: list[asyncio.Future[Any]] = []
         self._last = b""
         self._start = ""
         self._stopped = False
         """Whether the pages' time is stopped."""
-        self._changed = False
-        """Whether a page was opened, closed or begun to load since time passed."""
 
     @classmethod
     async def launch(
@@ -141,9 +135,12 @@ class Browser:
         *,
         allow_network: bool = False,
         address_bar: bool = False,
+        live: bool = False,
         cjk: bool = False,
     ) -> Browser:
         """Start Chromium, whose pages reach only this machine without ``allow_network``.
+
+        ``live`` is for websites: time goes on in their pages, and the address bar opens every website.
 
         On Linux its text is in guieval's own fonts; with ``cjk``, Chinese, Japanese and Korean text is in Noto CJK, if that is
         installed.
@@ -161,9 +158,9 @@ class Browser:
             async with _failures("its start"):
                 chromium = await playwright.chromium.launch(executable_path=path, **options)
         except BaseException:
-            await _ended(playwright.stop)
+            await ended(playwright.stop)
             raise
-        return cls(playwright, chromium, size, scale, address_bar=address_bar)
+        return cls(playwright, chromium, size, scale, address_bar=address_bar, live=live)
 
     async def new_page(self, address: str, start: int = CLOCK_START) -> Page:
         """Open an address in a page of its own, without cookies or storage of earlier ones; ``start`` is the time there."""
@@ -175,31 +172,38 @@ class Browser:
                 timezone_id="UTC",
             )
             page = await context.new_page()
-            await self.unless_dialog(self._load(page, address, start))
+            await self._open.unless_dialog(self._load(page, address, start))
         return page
 
     async def new_context(self, **options: Any) -> BrowserContext:
         """A context of pages for a task, in place of the one before; its first page is the task's."""
         if self._context is not None:
             await self._context.close()
-        await self._abandon()
+        await self._open.abandon()
         self._begin()
         self._context = context = await self._chromium.new_context(**options)
         await context.add_init_script(SELECT_LISTS)
-        context.on("page", self._on_page)
-        context.on("dialog", self._on_dialog)
+        self._open.follow(context)
         return context
 
     async def _load(self, page: Page, address: str, start: int) -> None:
+        if self._live:
+            await self._begin_live(page, address)
+            return
         # it runs until it is paused, which may be more than a second later, and cannot be paused in its past
         await page.clock.install(time=start - 60)
         await page.clock.pause_at(start + 1)
         self._stopped = True
         await page.goto(address, wait_until="load")
         # a caret that blinks would make screenshots differ from one another
-        self._changed = False
+        self._open.changed = False
         self._caret = "initial" if await page.evaluate("CSS.supports('caret-animation', 'manual')") else "hide"
         await self._align_clock(page, start)
+
+    async def _begin_live(self, page: Page, address: str) -> None:
+        await page.goto(address, wait_until="commit")
+        self._open.changed, self._caret = False, "initial"
+        await loaded(page)
 
     async def _align_clock(self, page: Page, start: int) -> None:
         """Let every page begin at the same time, and at the same distance from its next animation frame.
@@ -210,86 +214,6 @@ class Browser:
         elapsed = int(await page.evaluate("performance.now()"))
         await page.clock.run_for(_LOAD_MILLISECONDS - elapsed % _LOAD_MILLISECONDS)
         await page.clock.set_system_time(start + _LOAD_MILLISECONDS // 1000)
-
-    def _on_page(self, page: Page) -> None:
-        if len(self._pages) >= MOST_PAGES:
-            self._leave_under_way(_ended(page.close))
-            return
-        self._pages.append(page)
-        self._shown, self._changed = page, True
-        if len(self._pages) > 1:  # a window may ask for another size
-            self._leave_under_way(_fitted(page, self._size))
-        page.on("crash", lambda _: self._end_calls())
-        page.on("close", self._on_close)
-        page.on("request", self._on_request)
-        page.on("requestfailed", self._on_failed)
-        page.on("load", lambda _: self._loading.discard(page))
-        page.on("filechooser", lambda _: self._notice(NO_FILES))
-
-    def _on_close(self, page: Page) -> None:
-        if page in self._pages:
-            self._pages.remove(page)
-        self._loading.discard(page)
-        if self._shown is page and self._pages:
-            self._shown, self._changed = self._pages[-1], True
-
-    def _on_request(self, request: Request) -> None:
-        if (page := _navigating(request)) is not None:
-            self._loading.add(page)
-            self._changed = True
-
-    def _on_failed(self, request: Request) -> None:
-        if (page := _navigating(request)) is not None:
-            self._loading.discard(page)
-
-    def _on_dialog(self, dialog: PageDialog) -> None:
-        self._dialogs.append(dialog)
-        self._opened.set()
-        self._show_dialog()
-
-    def _show_dialog(self) -> None:
-        if self._dialogs:
-            first = self._dialogs[0]
-            self.window.dialog = Dialog(first.type, first.message, first.default_value)
-            self._shown = first.page or self._shown
-        else:
-            self._opened.clear()
-            self.window.dialog = None
-
-    def _notice(self, words: str) -> None:
-        if not self._dialogs:
-            self.window.dialog = Dialog("notice", words)
-
-    async def unless_dialog(self, work: Coroutine[Any, Any, Result]) -> Result | None:
-        """The result of ``work``; ``None`` if a dialog opens before its end. Then it goes on once the dialog is closed."""
-        future = self._leave_under_way(work)
-        await self._go_on()
-        return future.result() if future.done() else None
-
-    def _leave_under_way(self, work: Coroutine[Any, Any, Result]) -> asyncio.Future[Result]:
-        future = asyncio.ensure_future(work)
-        self._under_way.append(future)
-        return future
-
-    async def _go_on(self) -> None:
-        """Wait for the end of all that is under way, or until a dialog opens."""
-        while self._under_way and not self._dialogs:
-            opened = asyncio.ensure_future(self._opened.wait())
-            try:
-                await asyncio.wait({*self._under_way, opened}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                opened.cancel()
-            done = [each for each in self._under_way if each.done()]
-            self._under_way = [each for each in self._under_way if not each.done()]
-            for each in done:
-                each.result()
-
-    async def _abandon(self) -> None:
-        """End what a dialog keeps."""
-        for each in self._under_way:
-            each.cancel()
-        await asyncio.gather(*self._under_way, return_exceptions=True)
-        self._under_way = []
 
     @property
     def chromium(self) -> ForOthers:
@@ -304,14 +228,12 @@ class Browser:
     @property
     def page(self) -> Page:
         """The task's page: the first one of the context."""
-        if not self._pages:
-            raise RuntimeError("no page is open")
-        return self._pages[0]
+        return self._open.first
 
     @property
     def covered(self) -> bool:
         """Whether a dialog or another page than the task's is shown."""
-        return self.window.dialog is not None or self._shown is not self.page
+        return self.window.dialog is not None or self._open.shown is not self.page
 
     @property
     def pixels(self) -> tuple[int, int]:
@@ -321,7 +243,15 @@ class Browser:
 
     async def evaluate(self, script: str, argument: Any = None) -> Any:
         """What a script in the task's page comes to; ``None`` if a dialog keeps the page."""
-        return None if self._dialogs else await self.unless_dialog(self.page.evaluate(script, argument))
+        return None if self._open.kept else await self._open.unless_dialog(self.page.evaluate(script, argument))
+
+    async def unless_dialog(self, work: Coroutine[Any, Any, Result]) -> Result | None:
+        """As :meth:`OpenPages.unless_dialog`."""
+        return await self._open.unless_dialog(work)
+
+    async def settle(self) -> bool:
+        """As :meth:`OpenPages.settle`."""
+        return await self._open.settle()
 
     async def act(self, action: actions.ExecutableAction) -> None:
         """Carry out an action with mouse and keyboard; one that a page does not have (HOME, an app) changes nothing."""
@@ -333,17 +263,13 @@ class Browser:
             elif self.window.dialog is None:
                 wait = action.duration if isinstance(action, actions.Wait) else 0.0
                 milliseconds = min(LONGEST_WAIT_MILLISECONDS, max(STEP_MILLISECONDS, math.ceil(wait)))
-                await self.unless_dialog(self._carry_out(meant, milliseconds))
+                await self._open.unless_dialog(self._carry_out(meant, milliseconds))
 
     async def _answer_dialog(self, command: WindowCommand) -> None:
-        if self._dialogs:
-            dialog = self._dialogs.pop(0)
-            await (dialog.accept(command.text) if command.way == "accept" else dialog.dismiss())
-        kept = bool(self._under_way)
-        self._show_dialog()
-        await self._go_on()
-        if not kept and not self._dialogs:
-            await self.unless_dialog(self._pass(STEP_MILLISECONDS))
+        kept = self._open.waiting
+        await self._open.answer_dialog(command)
+        if not kept and not self._open.kept:
+            await self._open.unless_dialog(self._pass(STEP_MILLISECONDS))
 
     def saw(self, screenshot: bytes) -> None:
         """Take what another program has captured as the page behind the next dialog."""
@@ -365,7 +291,7 @@ class Browser:
     async def _pass(self, milliseconds: int) -> None:
         """Let time pass in all pages, and in those that this opens once they are loaded."""
         await self._run_clock(milliseconds)
-        if await self.settle():
+        if await self._open.settle():
             await self._run_clock(STEP_MILLISECONDS)
 
     async def _run_clock(self, milliseconds: int) -> None:
@@ -374,78 +300,39 @@ class Browser:
         else:
             await asyncio.sleep(milliseconds / 1000)
 
-    async def settle(self) -> bool:
-        """Wait until all pages that were opened are known and loaded; whether there were any."""
-        from playwright.async_api import Error
-
-        end = asyncio.get_running_loop().time() + LOAD_SECONDS
-        while asyncio.get_running_loop().time() < end and not self._dialogs:
-            if not self._loading and len(self._pages) >= min(MOST_PAGES, await self._number_of_pages()):
-                break
-            await asyncio.sleep(0.02)
-        if not self._changed:
-            return False
-        self._changed = False
-        with suppress(Error):  # a page that goes on loading is shown as it is
-            await (self._shown or self.page).wait_for_load_state("load", timeout=LOAD_SECONDS * 1000)
-        return True
-
-    async def _number_of_pages(self) -> int:
-        """How many pages Chromium has; Playwright reports a new one some moments later."""
-        if self._targets is None:
-            self._targets = await self._chromium.new_browser_cdp_session()
-        found = await self._targets.send("Target.getTargets")
-        return sum(each["type"] == "page" for each in found["targetInfos"])
-
     async def _obey(self, command: WindowCommand) -> None:
         from playwright.async_api import Error
 
-        page = self._shown or self.page
+        page = self._open.shown
         with suppress(Error):  # a page that the user stays on, or an address that does not answer
             match command.way:
+                case "back" if await place_in_history(page) > self._first.get(page, 0):
+                    await page.go_back(wait_until="commit")
                 case "back":
-                    if await self._place_in_history(page) > self._first.get(page, 0):
-                        await page.go_back(wait_until="commit")
-                    elif page is not self.page:
-                        await page.close()
+                    await self._open.close(page)
                 case "forward":
                     await page.go_forward(wait_until="commit")
                 case "reload":
                     await page.reload(wait_until="commit")
                 case "go":
-                    address = permitted(command.text, self._start)
+                    address = website(command.text) if self._live else permitted(command.text, self._start)
                     if address is None:
-                        self._notice(NO_ADDRESS)
+                        self._open.notice(NO_ADDRESS)
                     else:
                         await page.goto(address, wait_until="commit")
                 case "show":
-                    self._shown = self._pages[command.tab]
-                case "close" if command.tab:  # the task's own page stays
-                    await self._pages[command.tab].close()
-            if self._shown is not None and self._shown is not page:
-                await self._shown.bring_to_front()
-
-    async def _place_in_history(self, page: Page) -> int:
-        session = await page.context.new_cdp_session(page)
-        try:
-            return int((await session.send("Page.getNavigationHistory"))["currentIndex"])
-        finally:
-            await session.detach()
+                    await self._open.show(command.tab)
+                case "close":
+                    await self._open.close(self._open.pages[command.tab])
 
     async def _look(self) -> None:
         """Tell the window which tabs there are."""
-        if self._dialogs:
+        if self._open.kept:
             return
         if not self._start:
             self._start = self.page.url
-            self._first[self.page] = await self._place_in_history(self.page)
-        if self._address_bar:
-            titles = await self.unless_dialog(_titles(self._pages))
-            self.window.tabs = [Tab(title, page.url) for title, page in zip(titles or [], self._pages, strict=False)]
-        else:
-            self.window.tabs = [Tab("", page.url) for page in self._pages]
-        assert self._shown is not None
-        self.window.shown = self._pages.index(self._shown)
+            self._first[self.page] = await place_in_history(self.page)
+        await self._open.tell(titles=self._address_bar)
 
     async def screenshot(self) -> bytes:
         """The screen as PNG, with the text caret if Chromium can stop its blinking (version 140 can).
@@ -454,8 +341,8 @@ class Browser:
         """
         async with self.call("a screenshot"):
             await self._look()
-            if not self._dialogs:
-                self._last = await self.unless_dialog(self._captured()) or self._last
+            if not self._open.kept:
+                self._last = await self._open.unless_dialog(self._captured()) or self._last
         return self.window.draw(self._last or _blank(self._size, self._scale))
 
     async def _captured(self) -> bytes:
@@ -471,8 +358,7 @@ class Browser:
         return await self._capture()
 
     async def _capture(self) -> bytes:
-        page = self._shown or self.page
-        return await page.screenshot(animations="disabled", caret=self._caret, style=_CAPTURE_STYLE)
+        return await self._open.shown.screenshot(animations="disabled", caret=self._caret, style=_CAPTURE_STYLE)
 
     @asynccontextmanager
     async def call(self, what: str) -> AsyncIterator[None]:
@@ -498,12 +384,12 @@ class Browser:
                 limit.reschedule(0)
 
     async def close(self) -> None:
-        await self._abandon()
-        await _ended(self._chromium.close)
-        await _ended(self._playwright.stop)
+        await self._open.abandon()
+        await ended(self._chromium.close)
+        await ended(self._playwright.stop)
 
     async def _perform(self, action: actions.ExecutableAction) -> None:
-        page = self._shown or self.page
+        page = self._open.shown
         mouse, keyboard = page.mouse, page.keyboard
         match action:
             case actions.Click():
@@ -570,29 +456,6 @@ class ForOthers:
         return getattr(self._browser._chromium, name)
 
 
-def _navigating(request: Request) -> Page | None:
-    """The page that a request loads, if it is one for a whole page."""
-    from playwright.async_api import Error
-
-    try:
-        if request.is_navigation_request() and request.frame.parent_frame is None:
-            return request.frame.page
-    except Error:  # the request of a page that is not known yet
-        pass
-    return None
-
-
-async def _fitted(page: Page, size: tuple[int, int]) -> None:
-    from playwright.async_api import Error
-
-    with suppress(Error):  # it has closed itself
-        await page.set_viewport_size({"width": size[0], "height": size[1]})
-
-
-async def _titles(pages: Sequence[Page]) -> list[str]:
-    return [await page.title() for page in pages]
-
-
 def _blank(size: tuple[int, int], scale: float) -> bytes:
     """A white page, behind a dialog that opens before a page was shown."""
     return png(Image.new("RGB", (round(size[0] * scale), round(size[1] * scale)), "white"))
@@ -607,11 +470,6 @@ async def _failures(what: str) -> AsyncIterator[None]:
         yield
     except Error as error:
         raise EnvironmentFailure(f"the browser failed at {what}: {first_line(error)}") from None
-
-
-async def _ended(end: Callable[[], Awaitable[None]]) -> None:
-    with suppress(Exception):  # whatever state a browser that crashed is in
-        await asyncio.wait_for(end(), timeout=10)
 
 
 def first_line(error: Exception) -> str:

@@ -339,6 +339,15 @@ def permitted(address: str, start: str) -> str | None:
     return asked.geturl() if same else None
 
 
+def website(address: str) -> str | None:
+    """The address of a website that a person has typed, with ``https`` if no scheme is named; ``None`` for another address."""
+    try:
+        asked = urlsplit(address if "://" in address else f"https://{address}")
+    except ValueError:
+        return None
+    return asked.geturl() if asked.scheme in ("http", "https") and asked.hostname and " " not in asked.netloc else None
+
+
 def _points(action: act.ExecutableAction) -> dict[str, act.Point]:
     found = {name: getattr(action, name, None) for name in ("point", "start", "end")}
     return {name: point for name, point in found.items() if isinstance(point, act.Point)}

@@ -179,34 +179,22 @@ class AndroidWorld(ServedEnvironment):
         return await _Emulator(self).started()
 
 
-class _Emulator(ServerDevice):
-    def __init__(self, environment: AndroidWorld) -> None:
-        super().__init__(NAME, environment.servers)
-        self._environment = environment
-        self._task: dict[str, str | int] | None = None
-        self._goal = ""
+class AndroidScreen(ServerDevice):
+    """The emulator of one of ``servers``; ``settle`` seconds pass after a reset and ``wait`` after actions."""
+
+    def __init__(self, servers: DeviceServers, settle: float, wait: float) -> None:
+        super().__init__(NAME, servers)
+        self._settle, self._wait = settle, wait
         self._stopped = self._gestures = False
 
     async def start(self) -> None:
         await self.service.get("/health")
-        await self._environment.draw(self.service)
         self._gestures = bool(await stated(self.service))
 
-    async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
-        await self.tear_down()
-        length = (await self._fields("/suite/task_length", task_type=task.id)).get("length")
-        if not isinstance(length, int) or length < 1:
-            raise EnvironmentFailure(f"{NAME} has {length!r} instances of task {task.id!r}; expected at least 1")
-        self._task = {"task_type": task.id, "task_idx": seed % length}
+    async def home(self) -> None:
+        """Begin anew at the home screen; apps keep what is in them."""
         self._stopped = False
         await self.service.post("/reset", go_home="true")
-        try:
-            await self.service.post("/task/initialize", **self._task)
-        except EnvironmentFailure:  # as after a run that was killed: the task has begun already
-            await self.service.post("/task/tear_down", **self._task)
-            await self.service.post("/task/initialize", **self._task)
-        self._goal = str((await self._fields("/task/goal", **self._task)).get("goal") or "")
-        return await self._observe(self._environment.settle)
 
     async def step(self, actions: Sequence[act.ExecutableAction]) -> Observation:
         if self.seen is None:
@@ -221,7 +209,40 @@ class _Emulator(ServerDevice):
                 await self.service.post("/execute_action", body=body)
             if isinstance(action, act.Wait):
                 await sleep(max(0.0, min(action.duration / 1000, LONGEST_WAIT) - OWN_WAIT))
-        return await self._observe(self._environment.wait) if actions else self.seen
+        return await self.observe(self.seen.goal, self._wait) if actions else self.seen
+
+    async def observe(self, goal: str, after: float | None = None) -> Observation:
+        """The screen ``after`` so many seconds, by default those after a reset."""
+        await sleep(self._settle if after is None else after)
+        pixels = await self.service.screenshot("/screenshot", "pixels", wait_to_stabilize="true")
+        return await self.observed(goal, pixels)
+
+
+class _Emulator(AndroidScreen):
+    """An emulator whose server begins and judges AndroidWorld's tasks."""
+
+    def __init__(self, environment: AndroidWorld) -> None:
+        super().__init__(environment.servers, environment.settle, environment.wait)
+        self._environment = environment
+        self._task: dict[str, str | int] | None = None
+
+    async def start(self) -> None:
+        await super().start()
+        await self._environment.draw(self.service)
+
+    async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
+        await self.tear_down()
+        length = (await self._fields("/suite/task_length", task_type=task.id)).get("length")
+        if not isinstance(length, int) or length < 1:
+            raise EnvironmentFailure(f"{NAME} has {length!r} instances of task {task.id!r}; expected at least 1")
+        self._task = {"task_type": task.id, "task_idx": seed % length}
+        await self.home()
+        try:
+            await self.service.post("/task/initialize", **self._task)
+        except EnvironmentFailure:  # as after a run that was killed: the task has begun already
+            await self.service.post("/task/tear_down", **self._task)
+            await self.service.post("/task/initialize", **self._task)
+        return await self.observe(str((await self._fields("/task/goal", **self._task)).get("goal") or ""))
 
     async def score(self) -> Score:
         assert self._task is not None
@@ -236,11 +257,6 @@ class _Emulator(ServerDevice):
         task, self._task, self.seen = self._task, None, None
         if task is not None:
             await self.service.post("/task/tear_down", **task)
-
-    async def _observe(self, after: float) -> Observation:
-        await sleep(after)
-        pixels = await self.service.screenshot("/screenshot", "pixels", wait_to_stabilize="true")
-        return await self.observed(self._goal, pixels)
 
     async def _fields(self, path: str, **params: str | int) -> dict[str, Any]:
         content = await self.service.get(path, **params)

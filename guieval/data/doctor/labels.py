@@ -66,10 +66,7 @@ KINDS: tuple[LintKind, ...] = (
         "it can never be hit; many of them hint at boxes of another screenshot or in another unit",
     ),
     LintKind(
-        "empty-instruction",
-        "have no instruction",
-        "steps",
-        "the model does not see what to do, so only chance can be right",
+        "empty-instruction", "have no instruction", "steps", "the model does not see what to do, so only chance can be right"
     ),
     LintKind(
         "empty-low-level",

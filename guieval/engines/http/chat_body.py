@@ -102,10 +102,7 @@ def _message(message: Message) -> dict[str, Any]:
     said = {"role": message.role} | ({"tool_call_id": "1"} if message.role == "tool" else {})
     if len(texts) == len(message.parts):
         return {**said, "content": "".join(texts)}
-    return {
-        **said,
-        "content": [{"type": "text", "text": part} if isinstance(part, str) else _IMAGE for part in message.parts],
-    }
+    return {**said, "content": [{"type": "text", "text": part} if isinstance(part, str) else _IMAGE for part in message.parts]}
 
 
 def _image(image: ShownImage, detail: bytes) -> Iterable[bytes]:

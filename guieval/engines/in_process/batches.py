@@ -82,13 +82,7 @@ def processors(values: Mapping[str, Any], seeds: Sequence[int], mask: Any) -> An
     ``logit - frequency * count - presence * (count > 0)``.
     """
     import torch
-    from transformers import (
-        LogitsProcessorList,
-        MinPLogitsWarper,
-        TemperatureLogitsWarper,
-        TopKLogitsWarper,
-        TopPLogitsWarper,
-    )
+    from transformers import LogitsProcessorList, MinPLogitsWarper, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
     repetition, presence, frequency = (values[f"{name}_penalty"] for name in ("repetition", "presence", "frequency"))
     made: list[Any] = []

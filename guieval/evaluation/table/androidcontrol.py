@@ -63,10 +63,7 @@ PROTOCOLS = (
         source="UI-AGILE paper; KDEGroup/UI-AGILE, eval/android_control/eval.py",
         summary="less than 0.14 of the screen; typed texts and app names by token F1 of at least 0.5; the type must be right",
         rules=StepRules(
-            click=_WITHIN_14_PER_CENT,
-            text=TextRule("equal-or-token-f1", threshold=0.5),
-            button_types=True,
-            status_types=True,
+            click=_WITHIN_14_PER_CENT, text=TextRule("equal-or-token-f1", threshold=0.5), button_types=True, status_types=True
         ),
         sample_sets=_OSATLAS_7708,
         metrics=(Metric("action accuracy", "type"), _SR),
@@ -170,11 +167,7 @@ PROTOCOLS = (
         summary="any candidate element x1.2, else 0.04; every scroll agrees; an app may be opened by clicking its icon",
         rules=StepRules(click=_ANY_BOX, scroll=ScrollRule("type-only"), open=OpenRule(icon=_ANY_BOX)),
         sample_sets=_TEST_8444,
-        metrics=(
-            Metric("PG", "progress", average="episodes"),
-            Metric("TSR", "success"),
-            Metric("score", "score"),
-        ),
+        metrics=(Metric("PG", "progress", average="episodes"), Metric("TSR", "success"), Metric("score", "score")),
         notes=(
             "PG counts the steps before a response that cannot be read, as appendix C defines it; the released script gives "
             "such an episode no progress at all, as ui-s1-sop-released does.",

@@ -366,10 +366,7 @@ PROTOCOLS = (
         source="UI-Vision paper; uivision/UI-Vision, eval/grounding/eval_uivision.py (element task)",
         summary="grounding: the point is inside the target box, border included; the mean of the three kinds of query",
         datasets=("ui-vision",),
-        metrics=(
-            Metric("Final Avg", "exact", average="cells", keys=("subset",)),
-            Metric("action_acc", "exact"),
-        ),
+        metrics=(Metric("Final Avg", "exact", average="cells", keys=("subset",)), Metric("action_acc", "exact")),
         notes=(
             "The scorer is run on one list at a time and gives action_acc; the mean of the three is the paper's.",
             "Corners given the wrong way round are swapped; no box of the lists is.",

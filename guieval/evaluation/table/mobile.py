@@ -74,11 +74,7 @@ _OSATLAS = StepRules(
 )
 _OSATLAS_WHOLE_TEXT = replace(_OSATLAS, text=replace(_OSATLAS.text, span="whole"))
 _OSATLAS_WHOLE_ACTION = replace(_OSATLAS, text=replace(_OSATLAS.text, compare="token-f1", span="action"))
-_OSATLAS_FIGURES = (
-    Metric("SR", "exact"),
-    Metric("type", "type"),
-    Metric("grounding", "exact-given-type", over=_CLICK),
-)
+_OSATLAS_FIGURES = (Metric("SR", "exact"), Metric("type", "type"), Metric("grounding", "exact-given-type", over=_CLICK))
 _GUI_R1_TEXT = TextRule("token-f1", threshold=0.5, form="unbracketed", part_of_word=True)
 
 PROTOCOLS = (

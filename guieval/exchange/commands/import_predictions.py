@@ -23,8 +23,7 @@ SHOWN = 3
 
 def import_predictions(
     source: Annotated[
-        Path,
-        path_argument("SOURCE", "A predictions file, or a folder of results (ATIF, OSWorld, WebArena-Verified)."),
+        Path, path_argument("SOURCE", "A predictions file, or a folder of results (ATIF, OSWorld, WebArena-Verified).")
     ],
     out: Annotated[Path, path_option("The run directory to make.")],
     format: Annotated[

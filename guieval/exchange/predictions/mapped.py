@@ -42,11 +42,7 @@ FIELDS: Mapping[str, str] = {
 }
 """What a field can be."""
 FRAMES: Mapping[str, Frame] = {frame.name: frame for frame in (PIXELS, RELATIVE, PER_999, PER_1000)}
-VALUES: Mapping[str, tuple[str, ...]] = {
-    "frame": tuple(FRAMES),
-    "box_frame": tuple(FRAMES),
-    "box_form": ("corners", "xywh"),
-}
+VALUES: Mapping[str, tuple[str, ...]] = {"frame": tuple(FRAMES), "box_frame": tuple(FRAMES), "box_form": ("corners", "xywh")}
 """What is no field, and its values."""
 ASSUMED = "the file gives no sizes of images, so they are taken to reach as far as its numbers do; hits do not depend on that"
 _XY = "x, y"

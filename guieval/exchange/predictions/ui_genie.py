@@ -127,9 +127,6 @@ UI_GENIE = Format(
     "UI-Genie's details.json, with the *_badcase.json next to it",
     frozenset({"questionID", "reply"}),
     _reader,
-    assumed=(
-        "screens are taken to be 1080 x 2400 pixels if no data (--data) gives their size",
-        NO_BOXES,
-    ),
+    assumed=("screens are taken to be 1080 x 2400 pixels if no data (--data) gives their size", NO_BOXES),
     relabelled=True,
 )

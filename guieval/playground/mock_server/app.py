@@ -30,11 +30,7 @@ from guieval.playground.mock_server.answers import (
     error_of,
 )
 from guieval.playground.mock_server.malformed import send_malformed
-from guieval.playground.mock_server.native import (
-    error_body,
-    model_of,
-    refusal,
-)
+from guieval.playground.mock_server.native import error_body, model_of, refusal
 from guieval.playground.mock_server.settings import MockSettings
 from guieval.steps import StepKey
 

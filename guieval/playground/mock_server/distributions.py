@@ -72,11 +72,7 @@ def read_lines(file: Path, model: type[Line]) -> Iterator[Line]:
 
 
 def distribution_answers(
-    file: Path,
-    model: ABCModel,
-    find: Callable[[StepKey], StepTaskModel],
-    wrong: Callable[[StepTaskModel], Action],
-    seed: int,
+    file: Path, model: ABCModel, find: Callable[[StepKey], StepTaskModel], wrong: Callable[[StepTaskModel], Action], seed: int
 ) -> Answers:
     """The policy: a draw is a function of ``seed``, the request's step and sample, and the sampling seed in its body."""
     distributions = {line.key: line for line in read_lines(file, Distribution)}

@@ -11,21 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 
-from guieval.actions import (
-    Action,
-    Boxes,
-    Button,
-    Click,
-    Direction,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-)
+from guieval.actions import Action, Boxes, Button, Click, Direction, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.playground.phone.dice import Dice
 from guieval.playground.phone.layout import Element, PixelBox, Screen
 from guieval.playground.phone.phone import Phone

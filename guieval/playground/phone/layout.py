@@ -205,11 +205,7 @@ def _icons(grid: _Grid, widgets: Sequence[Widget], top: float) -> list[Element]:
     cell = (WIDTH - 2 * margin) / 4
     return [
         grid.place(
-            icon,
-            margin + cell * (i % 4) + 4,
-            top + 90 * (i // 4),
-            margin + cell * (i % 4 + 1) - 4,
-            top + 90 * (i // 4) + 84,
+            icon, margin + cell * (i % 4) + 4, top + 90 * (i // 4), margin + cell * (i % 4 + 1) - 4, top + 90 * (i // 4) + 84
         )
         for i, icon in enumerate(widgets)
     ]

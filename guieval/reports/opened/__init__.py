@@ -7,12 +7,4 @@ from guieval.metrics.of_run import Metrics
 from guieval.reports.opened.online import OpenedOnlineRun, OpenedTrajectory, OpenedTrajectoryStep
 from guieval.reports.opened.run import OpenedRun, OpenedStep, open_run
 
-__all__ = [
-    "Metrics",
-    "OpenedOnlineRun",
-    "OpenedRun",
-    "OpenedStep",
-    "OpenedTrajectory",
-    "OpenedTrajectoryStep",
-    "open_run",
-]
+__all__ = ["Metrics", "OpenedOnlineRun", "OpenedRun", "OpenedStep", "OpenedTrajectory", "OpenedTrajectoryStep", "open_run"]

@@ -257,11 +257,7 @@ RUN = RunPart(
     STEPS,
     judged=True,
 )
-ROLLOUTS = RunPart(
-    {"decisions": PageSection("decisions", decisions_section, lambda made, _: made)},
-    STEPS,
-    compared=None,
-)
+ROLLOUTS = RunPart({"decisions": PageSection("decisions", decisions_section, lambda made, _: made)}, STEPS, compared=None)
 ONLINE = RunPart(
     {
         "online": PageSection("online", read_online, lambda run, _: online_section(run)),

@@ -19,7 +19,7 @@ from guieval.errors import ScreenshotError, UsageError
 from guieval.reports.pages.kit import page
 from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, RunSteps, searched
 from guieval.reports.viewer.folder import numbered, script_text
-from guieval.reports.viewer.pictures import FULL_FOLDER, THUMB, THUMB_FOLDER, THUMB_QUALITY, Picture
+from guieval.reports.viewer.pictures import FULL_FOLDER, THUMB, THUMB_FOLDER, THUMB_QUALITY, Picture, clean_twin
 from guieval.reports.viewer.reading import protocols_to_show, shown_run
 from guieval.reports.viewer.sources import PlannedTasks, open_data, prompter
 from guieval.reports.viewer.writing import TEMPLATE
@@ -27,6 +27,8 @@ from guieval.steps import StepTaskModel
 
 CHUNK = 50
 KEPT_THUMBNAILS = 512
+CLEAN = 1 << 60
+"""Added to the number of a perturbed step: its screenshot without what was drawn."""
 KINDS = {"png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
 
 
@@ -70,9 +72,12 @@ class StepPages:
     def image(self, name: str, *, small: bool = False) -> tuple[bytes, str]:
         """The screenshot of a step, or a thumbnail, with its type; :class:`UsageError` with the reason if there is none."""
         number = int(name, 16) if len(name) == 16 and set(name) <= set("0123456789abcdef") else -1
+        clean, number = number >= CLEAN, number % CLEAN if number >= CLEAN else number
         if small and (kept := self._thumbnails.get(number)) is not None:
             return kept, "image/jpeg"
         task = self.content.task(number)
+        if clean and task is not None:
+            task = clean_twin(task)
         if task is None or self._root is None:
             raise UsageError("there is no screenshot of this step")
         try:
@@ -112,4 +117,4 @@ class StepPages:
         if other := found.other_size(task.screenshot_size):
             return Picture("", f"the screenshot {other}")
         name = f"{number:016x}"
-        return Picture(name, thumb=name)
+        return Picture(name, thumb=name, clean="" if clean_twin(task) is None else f"{CLEAN + number:016x}")

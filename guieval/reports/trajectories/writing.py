@@ -33,9 +33,9 @@ from guieval.reports.viewer.step import action_values, clipped
 SCRIPTS = (NODES, LOADING, THEME, DRAWN, Path(__file__).parent / "page.js")
 TEMPLATE = Path(__file__).parent / "page.html.jinja"
 STYLES = (STYLE, MARKS, Path(__file__).parent / "style.css")
-SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?↻!–·", strict=True))
+SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?↻○!–·", strict=True))
 """The mark of each ending, so that colour alone carries no meaning."""
-_COLOURS = dict(zip(ENDINGS, (0, 2, 2, 2, 1, 3, 5, 6, 6, 6), strict=True))
+_COLOURS = dict(zip(ENDINGS, (0, 2, 2, 2, 1, 3, 5, 6, 6, 6, 6), strict=True))
 """The colour of each ending, as the kit numbers those of verdicts."""
 LINE_LIMIT = 300
 MOVING_FOLDER = "moving"

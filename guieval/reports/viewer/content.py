@@ -197,6 +197,7 @@ class Chunk:
         """The page's data; ``pictures`` are those of :attr:`tasks`, in order."""
         for place, picture in zip(self.tasks, pictures, strict=True):
             self.rows[place] |= {"image": picture.name, "thumb": picture.thumb, "why": picture.why}
+            self.rows[place] |= {"clean": picture.clean} if picture.clean else {}
         return {"rows": self.rows, "lines": list(self.lines)}
 
 

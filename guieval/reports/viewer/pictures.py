@@ -30,11 +30,23 @@ _ENDINGS = {"png": "png", "jpeg": "jpg", "webp": "webp"}
 
 @dataclass(frozen=True)
 class Picture:
-    """A step's image: the ``name`` of its file, or ``""`` with the reason; ``thumb`` is its thumbnail's, if there is one."""
+    """A step's image: the ``name`` of its file, or ``""`` with the reason; ``thumb`` is its thumbnail's, if there is one.
+
+    ``clean`` is the image of a perturbed step without what was drawn.
+    """
 
     name: str
     why: str = ""
     thumb: str = ""
+    clean: str = ""
+
+
+def clean_twin(task: StepTaskModel) -> StepTaskModel | None:
+    """A perturbed step with the screenshot that was not drawn on; ``None`` of any other step."""
+    how = task.perturbation
+    if how is None or how.clean == task.screenshot:
+        return None
+    return task.model_copy(update={"screenshot": how.clean, "screenshot_size": how.clean_size, "perturbation": None})
 
 
 class Pictures:
@@ -46,12 +58,7 @@ class Pictures:
     """
 
     def __init__(
-        self,
-        root: Path | None,
-        out: Path,
-        absent: str = "the report was written without images",
-        *,
-        small: bool = False,
+        self, root: Path | None, out: Path, absent: str = "the report was written without images", *, small: bool = False
     ) -> None:
         self._small = small
         self.root = root
@@ -86,6 +93,7 @@ class Pictures:
     def _make(self, root: Path, task: StepTaskModel) -> Picture:
         from PIL.Image import Resampling
 
+        clean = "" if (twin := clean_twin(task)) is None else self._make(root, twin).name
         try:
             path = resolve(root, task.screenshot)
             state = path.stat()
@@ -99,11 +107,11 @@ class Pictures:
                     _save(image, full, QUALITY)
                     image.thumbnail(THUMB, Resampling.BICUBIC)
                     _save(image, thumb, THUMB_QUALITY)
-                return Picture(full.name, thumb=thumb.name)
+                return Picture(full.name, thumb=thumb.name, clean=clean)
             original = read_screenshot(root, task.screenshot, task.screenshot_size)
             full = self._out / FULL_FOLDER / f"{name}.{_ENDINGS[original.format]}"
             link(original.path, full, lambda: original.data)
-            return Picture(full.name)
+            return Picture(full.name, clean=clean)
         except ScreenshotError as error:
             return Picture("", str(error))
         except (OSError, SyntaxError, ValueError) as error:

@@ -83,10 +83,7 @@ def prompter(manifest: Manifest, adapter: str | None) -> Prompter:
         except Exception as error:  # an adapter may be anyone's code; the report shows everything else all the same
             return "", f"The prompt cannot be rebuilt: {type(error).__name__}: {error}"
         if record.history and tuple(entry.origin for entry in past) != record.history:
-            return (
-                text,
-                "Rebuilt now; the run recorded another origin for a step of the past, so it sent something else.",
-            )
+            return (text, "Rebuilt now; the run recorded another origin for a step of the past, so it sent something else.")
         return text, ""
 
     return prompt

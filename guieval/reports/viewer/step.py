@@ -51,6 +51,8 @@ def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> d
         "alternatives": [action_values(action) for action in task.alternatives],
         "targets": _rounded(task.targets),
         "elements": _rounded(task.elements),
+        **({} if (how := task.perturbation) is None else {"lure": _rounded(how.lure), "close": _rounded(how.close)}),
+        **({} if how is None else {"perturbed": f"{how.variant}{f' (skipped: {how.skipped})' if how.skipped else ''}"}),
         "polygon": None if polygon is None else [list(corner) for corner in polygon],
         "areas": areas,
         "area": chosen,

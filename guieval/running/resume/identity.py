@@ -151,13 +151,7 @@ def differences(old: Manifest, new: Manifest) -> list[Difference]:
 
 
 def refuse_unlike(
-    old: Manifest,
-    new: Manifest,
-    directory: Path,
-    *,
-    accept: bool = False,
-    hint: str = "",
-    example: Callable[[], str] = str,
+    old: Manifest, new: Manifest, directory: Path, *, accept: bool = False, hint: str = "", example: Callable[[], str] = str
 ) -> list[Difference]:
     """Raise :class:`UsageError` naming every field in which a resume would differ from the run it resumes.
 
@@ -194,6 +188,7 @@ def identity(manifest: Manifest) -> dict[str, Any]:
         CONTENT: manifest.benchmark.content,
         PROMPTS: manifest.prompts.fingerprint,
         **({} if thought is None else {THOUGHT: thought}),
+        **({"perturbation": line} if (line := manifest.benchmark.perturbation_line) else {}),
         **({} if fixed is None else {FIXED_THOUGHTS: [fixed.sha256, fixed.form]}),
         **({} if mixing is None else {ARTIFACTS: mixing.artifacts.sha256}),
         **({} if mixing is None or mixing.decisions is None else {DECISIONS: mixing.decisions.sha256}),

@@ -105,13 +105,7 @@ def remember(configs: Sequence[RunConfig]) -> None:
 
 
 def resumed(
-    base: Mapping[str, Any],
-    file: Path | None,
-    overrides: Sequence[str],
-    flags: Mapping[str, Any],
-    *,
-    trust: bool,
-    folder: Path,
+    base: Mapping[str, Any], file: Path | None, overrides: Sequence[str], flags: Mapping[str, Any], *, trust: bool, folder: Path
 ) -> RunConfig:
     """The configuration of a run that is resumed: its folder's settings ``base`` with the user's over them.
 

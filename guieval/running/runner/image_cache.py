@@ -28,13 +28,7 @@ class ImageLoader:
     """
 
     def __init__(
-        self,
-        root: Path,
-        threads: ThreadPoolExecutor,
-        *,
-        form: ImageForm,
-        check: bool = True,
-        encoding: Encoding = AS_IT_IS,
+        self, root: Path, threads: ThreadPoolExecutor, *, form: ImageForm, check: bool = True, encoding: Encoding = AS_IT_IS
     ) -> None:
         self._form = form
         self._jpeg, self._only_png = encoding.jpeg, encoding.format == "png"

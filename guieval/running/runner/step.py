@@ -180,12 +180,7 @@ class Asker:
         return Patch(method=method, thought=thought, usage=reply.usage)
 
     async def _samples(
-        self,
-        task: StepTaskModel,
-        past: Sequence[HistoryEntry],
-        earlier: Mapping[int, Sample],
-        asked: Asked,
-        number: int = 0,
+        self, task: StepTaskModel, past: Sequence[HistoryEntry], earlier: Mapping[int, Sample], asked: Asked, number: int = 0
     ) -> Sequence[Sample]:
         """The step's samples; ``number`` is that of the first of them, more than 0 of further tries."""
         try:

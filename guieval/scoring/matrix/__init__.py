@@ -4,13 +4,7 @@ Answers are read once; no model is queried. :mod:`guieval.metrics` computes metr
 :mod:`guieval.reports` shows them.
 """
 
-from guieval.scoring.matrix.answers import (
-    ALL,
-    JudgedAnswers,
-    judge_answers,
-    judge_run,
-    protocols_for,
-)
+from guieval.scoring.matrix.answers import ALL, JudgedAnswers, judge_answers, judge_run, protocols_for
 from guieval.scoring.matrix.disagreements import Disagreement, agreeing, disagreements, disputed
 from guieval.scoring.matrix.own_sets import Placed, on_own_sets
 

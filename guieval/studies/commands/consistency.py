@@ -14,7 +14,8 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, print_json, say, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder, is_run
-from guieval.journal.run_folders import is_rollout, one_run, rollouts_below, rounds_of, runs_below, runs_over, several_runs
+from guieval.journal.run_folders import is_rollout, one_run, rollouts_below, rounds_of, runs_below, several_runs
+from guieval.online.record import EPISODES_BENCHMARK
 from guieval.registry import load_benchmark
 from guieval.reports.tables.records import writable, write_file
 from guieval.studies.consistency.human_labels import read_human_labels
@@ -52,7 +53,7 @@ def consistency(
     data: options.RunData = None,
     json: JSON = False,
 ) -> None:
-    """Compare each action with what judge models do when given its reasoning (GUIEvalKit paper, section 5.4.1)."""
+    """Compare each action, also of live tasks, with what judges do when given its reasoning (GUIEvalKit paper, 5.4.1)."""
     chosen = "json" if json else options.one_of("format", form, FORMATS)
     if undecided not in UNDECIDED:
         raise UsageError(f"--undecided is {undecided!r}{nearest(undecided, UNDECIDED)}; expected {' or '.join(UNDECIDED)}")
@@ -67,7 +68,7 @@ def consistency(
         if not alone and (parts := [*rollouts_below(judge), *runs_below(judge)]):
             of = f"{len(parts)} run{'s' * (len(parts) > 1)}"
             raise UsageError(f"the judge {str(judge)!r} is a folder of {of}: add --pool, which reads RUN and each judge as one")
-    judged = run if pool else runs_over("steps", [_judged(run, named)], "judge a run of the model with --mode offline")[0]
+    judged = run if pool else _judged(run, named)
     settings = replace(DEFAULTS, radius=radius, min_samples=min_samples)
     labelled = None if labels is None else read_human_labels(labels)
     found = read_consistency(judged, named, pool=pool, settings=settings, protocol=protocol, labels=labelled)
@@ -108,8 +109,8 @@ def _judged(run: Path, judges: Sequence[Path]) -> Path:
 
 
 def _write_page(found: Consistency, file: Path, data: Path | None, each: int, undecided_as: bool | None) -> None:
-    roots = {}
-    for part in found.parts:
+    roots = {EPISODES_BENCHMARK: found.parts[0]} if found.online else {}
+    for part in () if found.online else found.parts:
         config = RunFolder(part).manifest.config.data
         try:
             opened = load_benchmark(config.bench, data or config.folder, **(config.bench_options or {}))

@@ -87,7 +87,9 @@ def judge(
     cases = of_run(place, RunFolder(place).tasks)
     who = asked(judge, settings, temperature, max_tokens, repeats)
     verdicts = verdicts_of(who, place / FOLDER, cases)
-    found = agreement(LabelsAndVerdicts.of(cases, verdicts.found))
+    found = agreement(LabelsAndVerdicts.of(cases, verdicts.found))._asdict()
+    compared = any(case.own is not None for case in cases)
+    shown = found if compared else {"judged_success": found["judged_success"]}
     counts = Counter(each.verdict for each in verdicts.found.values())
     consistent = self_consistency(cases, verdicts.found)
     cost = cost_of(verdicts)
@@ -95,14 +97,15 @@ def judge(
         about = {"judge": verdicts.judge.name, "version": verdicts.judge.version, "model": verdicts.model}
         about["digest"] = who.judge.digest(who.sampling)
         also = {"self_consistency": consistent, "cost": cost, "file": verdicts.file}
-        print_json({**about, "verdicts": counts, **found._asdict(), **also})
+        print_json({**about, "verdicts": counts, **shown, **also})
         return
-    rows = [*((TITLES[name], Number(value, show_n=True)) for name, value in found._asdict().items())]
+    rows = [*((TITLES[name], Number(value, show_n=True)) for name, value in shown.items())]
     if consistent is not None:
         rows.append(("agreement with itself", Number(consistent, show_n=True)))
     notes = ("The environment's own verdicts stay as they are; kappa is not defined if both say one thing everywhere.",)
-    title = f"{verdicts.judge.title}, version {verdicts.judge.version}, against the environment (with 95 % intervals)"
-    show(Table(title, (Column(""), Column(verdicts.name)), tuple(rows), notes=notes))
+    against = ", against the environment" if compared else ""
+    title = f"{verdicts.judge.title}, version {verdicts.judge.version}{against} (with 95 % intervals)"
+    show(Table(title, (Column(""), Column(verdicts.name)), tuple(rows), notes=notes if compared else ()))
     say("verdicts: " + ", ".join(f"{count:,} {verdict}" for verdict, count in counts.most_common()))
     if cost is not None and (sentence := describe(cost)):
         say(f"cost:     {sentence}")

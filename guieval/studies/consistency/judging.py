@@ -66,7 +66,7 @@ class Trace:
     """One reasoning trace with its execution (``action``, ``None`` for a response without one) and the findings on them.
 
     ``judges`` are the findings of each judge alone, in the judges' order, ``joint`` that of their consensus; ``human`` is the
-    label, if there is one.
+    label, if there is one. ``exact`` is whether the action is an exact match, or, of an online run, its task a success.
     """
 
     task: StepTaskModel
@@ -112,6 +112,12 @@ class Consistency:
     not_judged: int
     unknown_labels: int = 0
     parts: tuple[Path, ...] = ()
+    online: bool = False
+
+    @property
+    def match(self) -> str:
+        """What it is set against: the action's match, or, of an online run, the task's success."""
+        return "success of the task" if self.online else "exact match"
 
     @property
     def by_benchmark(self) -> dict[str, list[Trace]]:
@@ -220,13 +226,18 @@ def read_consistency(
     used: dict[StepKey, StepKey] = {}
     traces: list[Trace] = []
     protocols: dict[str, None] = {}
+    online = {RunFolder(part).manifest.mode.is_over("tasks") for part in parts}
+    if True in online and (protocol is not None or len(online) > 1):
+        others = "others are" if protocol is None else f"the protocol {protocol!r} is"
+        raise UsageError(f"{str(directory)!r} is of live tasks, whose success counts, and {others} of recorded steps")
     for part, its_thoughts in zip(parts, thoughts, strict=True):
         evaluator = ActionEvaluator(RunFolder(part).protocol if protocol is None else protocol)
         protocols[evaluator.protocol.name] = None
-        actual = {record.task.key: (record.task, record.sample.action) for record in answered(part)}
-        for key, (task, action) in sorted(actual.items()):
+        actual = {record.task.key: record for record in answered(part)}
+        for key, record in sorted(actual.items()):
             if key in its_thoughts.texts and key in decided:
-                exact = evaluator.evaluate(task, action).exact_match
+                task, action = record.task, record.sample.action
+                exact = (record.sample.outcome if True in online else evaluator.evaluate(task, action)).exact_match
                 label = key if key in known else key._replace(benchmark="")
                 if label in known and (other := used.setdefault(label, key)) != key:
                     raise UsageError(f"a label fits the steps {other} and {key}; give the labels a column 'benchmark'")
@@ -244,6 +255,7 @@ def read_consistency(
         sum(len(each.texts) for each in thoughts) - len(traces),
         len(known) - len(used),
         parts,
+        online=True in online,
     )
 
 

@@ -44,9 +44,9 @@ def tables(found: Consistency, *, undecided_as: bool | None = None) -> list[Tabl
     table = contingency(found.traces, undecided_as=undecided_as)
     made.append(_matches(found, table, undecided_as))
     if len(cut := _cut_by_benchmark(found, undecided_as)) == 1:
-        return [*made, _association(table), _taxonomy(found)]
+        return [*made, _association(found.match, table), _taxonomy(found)]
     within = Stratified(tuple(cut.values()))
-    return [*made, _benchmarks(found, cut, table), _association(table, within), _taxonomy(found)]
+    return [*made, _benchmarks(found, cut, table), _association(found.match, table, within), _taxonomy(found)]
 
 
 def _cut_by_benchmark(found: Consistency, undecided_as: bool | None) -> dict[str, Contingency]:
@@ -208,8 +208,9 @@ def _matches(found: Consistency, table: Contingency, undecided_as: bool | None) 
             _ratio(apart, None, undecided_as),
         ),
     )
-    notes = (f"exact match under {found.protocol}; ratios in percent, 95 % intervals by episode",)
-    return Table("Exact match", columns("exact match", "consistent", "inconsistent", "undecided"), rows, notes, "exact-match")
+    notes = (f"{found.match} under {found.protocol}; ratios in percent, 95 % intervals by episode",)
+    title, name = found.match.capitalize(), found.match.replace(" ", "-")
+    return Table(title, columns(found.match, "consistent", "inconsistent", "undecided"), rows, notes, name)
 
 
 def _ratio(traces: Iterable[Trace], kind: bool | None, undecided_as: bool | None) -> Number:
@@ -248,7 +249,7 @@ def _benchmarks(found: Consistency, cut: Mapping[str, Contingency], whole: Conti
     return Table("Benchmark by benchmark", header, tuple(rows), name="benchmarks")
 
 
-def _association(table: Contingency, within: Stratified | None = None) -> Table:
+def _association(match: str, table: Contingency, within: Stratified | None = None) -> Table:
     rows: tuple[Row, ...] = (
         ("difference of the match ratios", _points(table.difference), ""),
         ("relative risk", bare(table.relative_risk, ".2f"), _ends(table.relative_risk_interval())),
@@ -273,7 +274,7 @@ def _association(table: Contingency, within: Stratified | None = None) -> Table:
             *warnings(table, within),
         )
     header = columns("measure", "value", "95 % interval")
-    return Table("How consistency and exact match go together", header, rows, notes, "association")
+    return Table(f"How consistency and {match} go together", header, rows, notes, "association")
 
 
 def warnings(table: Contingency, within: Stratified) -> list[str]:

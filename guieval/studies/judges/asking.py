@@ -55,7 +55,7 @@ def read_judgements(file: Path, judge: AnyJudge, digest: str | None = None, mode
     """
     found: Found = {}
     for number, line in enumerate(read_bytes(file).splitlines() if file.exists() else (), 1):
-        each: CaseVerdict = validated(CaseVerdict, line, file=file, line=number)
+        each = validated(CaseVerdict, line, file=file, line=number)
         if digest is not None and (each.judge, each.model) != (digest, model):
             raise UsageError(
                 f"{str(file)!r} has verdicts of {each.model!r} with the prompt {each.judge}, not of {model!r} with "

@@ -31,7 +31,7 @@ class Case(NamedTuple):
 
     ``label`` is whether it is a success: of a data set in people's opinion, of a run as the environment says. ``own`` is what
     the benchmark's rule says, ``second`` what a second person says, ``claimed`` whether the agent ended it as done; ``None`` if
-    that is not known.
+    that is not known. A task that its environment does not judge has no ``own``, and its ``label`` means nothing.
     """
 
     id: str
@@ -67,7 +67,7 @@ def _of_repetition(run: Path, id: str, task: str, steps: Sequence[TrajectoryStep
         steps[0].goal,
         [_seen(run, step) for step in steps],
         label=done,
-        own=done,
+        own=None if outcome.score.unjudged else done,
         claimed=outcome.stopped == "finish",
         answer=answers[-1] if answers else None,
         platform=steps[0].key.benchmark,

@@ -65,7 +65,8 @@ def read_labelled(folder: Path) -> LabelledSet:
         raise UsageError(f"the data set {str(folder)!r} does not exist")
     if is_run(folder):
         cases = of_run(folder, RunFolder(folder).tasks)
-        return LabelledSet("the run's environment", [case._replace(own=None) for case in cases])  # its rule is the label
+        known = [case._replace(own=None) for case in cases if case.own is not None]  # its rule is the label
+        return LabelledSet("the run's environment", known)
     annotations = next((folder / name for name in ANNOTATIONS if (folder / name).is_file()), None)
     if annotations is not None:
         return _agent_reward_bench(folder, annotations)

@@ -188,30 +188,54 @@ def answers(place: tuple[str, int]) -> bool:
         return asked.connect_ex(place) == 0
 
 
-@every_row(("file", "own"), [("server/android_server.py", False), (CONTAINER, True)])
-def test_the_release_s_own_server_with_a_stub_emulator(file: str | Path, own: bool) -> None:
-    """Requests that the release's own code does not take, e.g. a field of another name, or another order of calls."""
-    if (clone := os.environ.get("GUIEVAL_ANDROIDWORLD")) is None:
-        pytest.skip("GUIEVAL_ANDROIDWORLD does not name a clone of AndroidWorld with a .venv of its requirements")
+@contextmanager
+def release(variable: str, stub: str, *words: str | Path, **environment: str) -> Iterator[str]:
+    """The address of a release's own server, started by a stub in the clone that a variable names."""
+    if (clone := os.environ.get(variable)) is None:
+        pytest.skip(f"{variable} does not name a clone with a .venv of its requirements")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = free.getsockname()
-    words: list[str | Path] = [
-        Path(clone, ".venv/bin/python"),
-        Path(__file__).with_name("androidworld_stub.py"),
-        str(place[1]),
-        Path(clone, file),
-    ]
-    with started(words, cwd=clone, env={**os.environ, "PYTHONPATH": clone}) as server:
+    command = [Path(clone, ".venv/bin/python"), Path(__file__).with_name(stub), str(place[1]), *words]
+    with started(command, cwd=clone, env={**os.environ, "PYTHONPATH": f"{clone}:{clone}/src", **environment}) as server:
         until(lambda: answers(place), "the server listens", running=server)
-        environment = AndroidWorld(url=f"http://127.0.0.1:{place[1]}", max_steps=5)
+        yield f"http://127.0.0.1:{place[1]}"
+
+
+SWIPE, TAP = Scroll(point=BELOW, direction="up", distance=250), Click(point=Point(500, 500))
+
+
+@every_row(("file", "own"), [("server/android_server.py", False), (CONTAINER, True)])
+def test_androidworld_s_own_server_with_a_stub_emulator(file: str | Path, own: bool) -> None:
+    """Requests that the release's own code does not take, e.g. a field of another name, or another order of calls."""
+    with release("GUIEVAL_ANDROIDWORLD", "androidworld_stub.py", file) as url:
+        environment = AndroidWorld(url=url, max_steps=5)
         (task,) = environment.tasks()
-        scroll, tap = Scroll(point=BELOW, direction="up", distance=250), Click(point=Point(500, 500))
-        seen, score = played(environment, task, [scroll], [tap], [Press(button="BACK")], [Stop()])
+        seen, score = played(environment, task, [SWIPE], [TAP], [Press(button="BACK")], [Stop()])
         assert [each.size for each in seen] == [(1080, 2400)] * 5 and len({each.screenshot for each in seen}) > 2
         assert (
             environment.version.endswith("gestures") is own and score.progress == (1.0 if own else 0.5) and score.success is own
         )
+
+
+def test_mobileworld_s_own_server_with_a_stub_of_adb(tmp_path: Path) -> None:
+    """The same; and a question that its user does not answer."""
+    said = {"role": "assistant", "content": "At seven."}
+
+    async def user(_: web.Request) -> web.Response:
+        return web.json_response({"choices": [{"index": 0, "message": said, "finish_reason": "stop"}]})
+
+    app = web.Application()
+    app.add_routes([web.post("/chat/completions", user)])
+    with InThread(app) as running:
+        asked = {"USER_AGENT_BASE_URL": running.address, "USER_AGENT_API_KEY": "k"}
+        with release("GUIEVAL_MOBILEWORLD", "mobileworld_stub.py", tmp_path, ARTIFACTS_ROOT=str(tmp_path), **asked) as url:
+            environment = MobileWorld(url=url, wait=0.0)
+            alarm, ask = environment.tasks()  # and not the one that needs tools
+            seen, score = played(environment, alarm, [TAP], [SWIPE], [Answer(text="7")])
+            assert (score.success, score.reason, seen[-1].over, seen[0].size) == (True, "3 of 3", True, (1080, 2400))
+            seen, score = played(environment, ask, [Ask(text="When?")], [TAP])
+            assert seen[1].goal.endswith("When?\nThe user answered: At seven.") and score.reason == "1 of 3"
 
 
 def test_an_unfinished_task_of_a_killed_run_begins_again() -> None:

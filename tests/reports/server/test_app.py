@@ -14,8 +14,6 @@ from guieval.actions import Stop
 from guieval.journal import STEPS, Journal, RunFolder
 from guieval.journal.directory import TASKS
 from guieval.reports.notes import NOTES, read_notes
-from guieval.reports.opened import open_run
-from guieval.reports.opened.run import OpenedRun
 from guieval.reports.server.app import ViewerApp
 from guieval.reports.server.library import Library
 from guieval.reports.server.overview import failures_section, judged_run, online_failures
@@ -136,22 +134,6 @@ def test_a_step_that_failed_in_every_start_is_listed_once(runs: Path) -> None:
     with Journal(folder) as journal:
         journal.append(late)  # an answer is not replaced by a failure
     assert judged_run(folder).failures.counts.total() == 1
-
-
-def test_figures_are_those_of_the_run(app: ViewerApp, runs: Path) -> None:
-    run = ids(app)["b"]
-    opened = open_run(runs / "b")
-    assert isinstance(opened, OpenedRun)
-    exact = opened.metrics()["exact match"]
-    section = part(app, f"/runs/{run}/data/metrics")
-    (card,) = [each for each in section["cards"] if each["name"] == "exact match"]
-    assert exact.value is not None and card["value"] == f"{100 * exact.value:.2f}%" and card["n"] == exact.n == 3
-    assert {each["name"]: each["count"] for each in section["verdicts"]} == {"right": 2, "infrastructure failure": 1}
-    (failure,) = part(app, f"/runs/{run}/data/failures")["failures"]
-    assert failure["count"] == 1 and "the server is gone" in failure["reason"]
-    assert failure["steps"] == [{"name": "demo/e1#2", "link": "steps/#e1/2"}]
-    names = [row[0]["text"] for row in part(app, f"/runs/{run}/data/protocols")["tables"][0]["rows"]]
-    assert names[0] == "guievalkit" and "ui-s1-sop not written for demo" in names
 
 
 def test_kinds_of_errors_lead_to_their_steps(app: ViewerApp, runs: Path) -> None:

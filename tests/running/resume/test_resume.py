@@ -19,6 +19,7 @@ from PIL import Image
 
 from guieval.errors import FatalEngineError, UsageError
 from guieval.journal import STEPS, RunFolder
+from guieval.metrics.kinds import of_steps
 from guieval.models import Request
 from guieval.playground.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
@@ -121,7 +122,7 @@ def test_what_an_error_interrupted_is_reported_and_left(tmp_path: Path, mode: st
         run.execute(resume=False)
     result = run.broken_off
     assert result is not None and not (result.interrupted or result.gave_up)
-    summary = result.summary()
+    summary = of_steps(result.summary())
     assert summary.exact_match.count > 0 and not summary.complete
     again, ready = made(tmp_path / "run", mode)
     assert again.left()

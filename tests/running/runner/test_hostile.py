@@ -18,6 +18,7 @@ from guieval.actions import Press
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import DataError, EngineError, FatalEngineError, JournalError, UsageError
 from guieval.journal import EPISODES, MANIFEST, STEPS, RunFolder
+from guieval.metrics.kinds import of_steps
 from guieval.models import Engine, ImageRef, ModelConfig, ModelInput, Request
 from guieval.registry import load_model
 from guieval.running.engine_choice import GIVE_UP_AFTER
@@ -113,7 +114,7 @@ def test_an_adapter_that_fails_costs_its_steps_only(tmp_path: Path, mode: str, m
         assert not sample.answered and (method != "parse_response" or sample.raw_response)
         assert stage != "adapter" or (sample.error and re.match(r"test_hostile\.py:\d+ in \w+: ", sample.error.message))
         assert result is None or (sample.error is not None and type(result).__name__ in sample.error.message)
-    summary = outcome.summary()
+    summary = of_steps(outcome.summary())
     lost = 2 if mode == "offline" else 4
     assert summary.metrics["exact match"].n == STEPS_ and summary.verdicts.measured == STEPS_ - lost and not summary.complete
     assert summary.verdicts.infrastructure_failure == (stage == "prepare") * (2 if mode == "offline" else 1)
@@ -231,7 +232,7 @@ def test_a_damaged_line_is_asked_again_with_all_that_built_on_it(tmp_path: Path,
     outcome = run_scripted(tmp_path / "run", episodes, engine, mode=mode, resume=True)
     asked = [request.task.step_index for request in engine.requests]
     assert asked == ([hole] if mode == "offline" else list(range(hole, len(before))))
-    summary = outcome.summary()
+    summary = of_steps(outcome.summary())
     assert summary.complete and summary.verdicts.wrong == 1
     warning = f"line {hole + 1} of {tmp_path / 'run' / STEPS} has no record and was passed over"
     assert evaluate_run(tmp_path / "run").notes == (warning,)

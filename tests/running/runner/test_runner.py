@@ -25,6 +25,7 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.data.screenshots import Screenshot, file_digest, picture
 from guieval.errors import EngineError, ScreenshotError, UsageError
 from guieval.journal import METRICS, RunFolder
+from guieval.metrics.kinds import of_steps
 from guieval.models import ImageRef, Request
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
@@ -79,7 +80,7 @@ def test_two_runs_send_the_same_prompts(tmp_path: Path) -> None:
 def test_a_failed_request_stays_in_every_denominator_and_suspends_its_episode(tmp_path: Path) -> None:
     engine = flaky(EngineError("no answer after 5 tries", attempts=5), ("3", 1), ("7", 3))
     outcome = run_scripted(tmp_path / "run", EPISODES, engine, mode="soeval")
-    summary = outcome.summary()
+    summary = of_steps(outcome.summary())
     assert summary.metrics["exact match"].n == STEPS and not summary.complete
     assert (summary.verdicts.infrastructure_failure, summary.verdicts.not_run) == (2, 2)
     failed = [record for record in RunFolder(tmp_path / "run").records if not record.finished]

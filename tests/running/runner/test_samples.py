@@ -17,6 +17,7 @@ from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal import STEPS as STEPS_FILE
 from guieval.journal import RunFolder
+from guieval.metrics.kinds import of_steps
 from guieval.metrics.sampling import sampled
 from guieval.models import ModelConfig, Request, Scaffold
 from guieval.running.resolve import sample_parameters
@@ -59,7 +60,7 @@ def test_every_step_has_its_samples_and_is_scored_by_the_first(tmp_path: Path, m
     assert len(records) == STEPS and all(len(record.samples) == 3 and record.finished for record in records)
     for record in records:
         assert [sample.outcome.exact_match for sample in record.samples] == [True, False, False]
-    summary = outcome.summary()
+    summary = of_steps(outcome.summary())
     assert (summary.metrics["exact match"].value, summary.complete) == (1.0, True)
     rescored = evaluate_run(tmp_path / "run", "guievalkit").summary
     assert rescored.metrics["exact match"].value == 1.0

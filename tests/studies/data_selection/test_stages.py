@@ -288,11 +288,6 @@ def test_too_few_steps_end_with_a_sentence_and_write_nothing(guieval: CommandLin
     assert get_sample_set(str(file)).steps == 1
 
 
-def test_the_preset_is_known_by_its_name(guieval: CommandLine, control: Path) -> None:
-    sentence = guieval.sentence("study", "select", control, "--preset", "ui-r1")
-    assert "CLICK 0 of 101, SCROLL 2 of 5, TYPE 0 of 2, BACK 1 of 9, OPEN 1 of 19" in sentence
-
-
 def test_clicks_of_trajectories_count_where_their_boxes_are_marked_clean(guieval: CommandLine, tmp_path: Path) -> None:
     run = control_run(tmp_path / "run", [answer(task, right=False) for task in trajectory("a", [made.TARGET, BACK])])
     assert "selected: 1 step: BACK 1" in guieval("study", "select", run).out

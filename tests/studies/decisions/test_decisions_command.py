@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -112,37 +111,6 @@ def test_what_a_run_lacks_is_reported_beside_its_figures(guieval: CommandLine, r
     assert done.code == 0 and f"1 of 3 rounds of {str(tmp_path)!r} have not begun" in done.err
     assert f"{str(cut)!r} has no record of 1 of 4 planned steps" in done.err and str(whole) not in done.err
     assert f"1 line of {str(cut / STEPS)!r} hold no record, the first is line 2" in done.err
-
-
-def test_what_shifts_against_a_baseline(guieval: CommandLine, runs: dict[str, Path]) -> None:
-    done = guieval("study", "decisions", runs["soeval"], "--against", runs["offline"], "--format", "json")
-    assert done.code == 0, done.err
-    tables: dict[str, Any] = {table["name"]: table for table in json.loads(done.out)["tables"]}
-    assert [row[:2] for row in tables["mean-shift"]["rows"]] == [["dec", 2], ["negl", 3], ["inc", 3], ["all", 8]]
-    means = [row[2]["value"] for row in tables["mean-shift"]["rows"]]
-    assert means == pytest.approx([-3 / 16, 0, 7 / 24, 4 / 64])
-    crossed = {row[0]: [cell["value"] for cell in row[1:]] for row in tables["level-by-shift"]["rows"]}
-    assert crossed == {"low": [0, 1, 2], "medium": [0, 0, 1], "high": [2, 2, 0]}
-    # Wider: the two that fell from 1, and 1, 4, 3 to 2, 3, 3. Narrower: 4, 2, 2 to 8, and 2, 3, 3 to 4, 2, 2 (by 0.12).
-    crossed = {row[0]: [cell["value"] for cell in row[1:]] for row in tables["diversity-by-shift"]["rows"]}
-    assert crossed == {"dec": [0, 0, 2], "negl": [0, 3, 0], "inc": [2, 0, 1]}
-
-
-def test_text_and_markdown_hold_the_same_cells(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path) -> None:
-    labels = ("--label", "SOEval", "--label", "Offline")
-    arguments = ("study", "decisions", runs["soeval"], "--against", runs["offline"], "--sensitivity", *labels)
-    text = guieval(*arguments)
-    assert text.code == 0, text.err
-    titles = ("Table 4", "Figure 4", "Figure 8", "Figure 6", *(f"Table {number}" for number in range(10, 16)))
-    assert all(title in text.out for title in titles)
-    assert "Offline to SOEval" in text.out and "L2, ε = 70 (baseline)" in text.out
-    file = tmp_path / "tables.md"
-    assert guieval(*arguments, "--format", "md", "--out", file).out == f"written:  {file}\n"
-    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and "---" not in line]
-    cells = [cell.strip() for line in lines for cell in line.replace("\\|", "\0").split("|")[1:-1]]
-    assert len(cells) > 200
-    words = [word for cell in cells for word in cell.replace("\0", "|").replace("\\", "").split()]  # a cell may be wrapped
-    assert [word for word in words if word not in text.out] == []
 
 
 @every_row("figure", ["shift", "pass", "diversity", "trade-off"])

@@ -221,7 +221,7 @@ def origins(directory: Path) -> dict[StepKey, tuple[str, ...]]:
 def test_a_mixed_run_waits_for_no_step_shows_what_it_records_and_names_schedule_seed_and_artifacts(tmp_path: Path) -> None:
     engine = ScriptedEngine(right, turns=lambda request: 20)
     outcome = mixed(tmp_path, engine, of_all(EPISODES, but=1), many=16)
-    assert outcome.summary().exact_match.value == 1.0
+    assert outcome.summary().metrics["exact match"].value == 1.0
     assert engine.most_in_flight == 16  # of six episodes
     recorded = origins(tmp_path)
     for request in engine.requests:

@@ -26,7 +26,7 @@ function buildHelp() {
       {},
       "R, a ring: the reference point. P (or A, B, ... of several runs), a diamond or a square: the prediction. An arrow is the ",
       "finger's path. Small rings are further accepted points. Thick lines are the targets, thin ",
-      "dotted ones other elements of the screen; a dashed frame is the part that a zoomed query showed; green areas are where the chosen protocol accepts a click; where that ",
+      "dotted ones other elements of the screen; a red frame is the distractor that was drawn, with what closes it in green; a dashed frame is the part that a zoomed query showed; green areas are where the chosen protocol accepts a click; where that ",
       "“varies”, it chooses among them by the click itself. Dots are the points ",
       "of all samples, in the colour of the decision they belong to, larger where drawn more often; grey rings lie alone.",
     ),

@@ -75,6 +75,7 @@ function aboutStep(task) {
   const facts = [
     ["name", foreign(shown.key), ` step ${shown.step}`],
     ["setting", `${task.setting}, split `, foreign(task.split)],
+    ...(task.perturbed ? [["perturbed", foreign(task.perturbed)]] : []),
     ["screen", `${task.size[0]} × ${task.size[1]} pixels`],
   ];
   return folded(

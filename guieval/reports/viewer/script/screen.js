@@ -3,7 +3,7 @@
 function renderScreen() {
   const task = shown.task;
   const [width, height] = task?.size ?? [9, 16];
-  const picture = imagePath("images", shown.image);
+  const picture = imagePath("images", (drawn.clean && shown.clean) || shown.image);
   const screen = el("div", { id: "screen", class: picture ? "" : "empty" });
   screen.dataset.ratio = String(width / height);
   const unknown = "There is no record of this step, and the data folder does not have it either.";
@@ -66,6 +66,10 @@ function draw(width, height) {
     for (const box of task.targets) marks.append(rectangle(box, "light"), rectangle(box, "target"));
     if (task.polygon) marks.append(svg("polygon", { class: "target", points: corners(task.polygon) }));
   }
+  if (drawn.distractor) {
+    for (const box of task.lure ?? []) marks.append(rectangle(box, "light"), rectangle(box, "lure"));
+    for (const box of task.close ?? []) marks.append(rectangle(box, "light"), rectangle(box, "close"));
+  }
   if (drawn.part) for (const box of partsOf()) marks.append(rectangle(box, "light"), rectangle(box, "part"));
   if (drawn.sampled) marks.append(...drawSamples(0, x, y));
   if (drawn.alternatives) for (const action of task.alternatives) marks.append(...mark(action, "alternative", "", x, y));
@@ -92,6 +96,8 @@ function renderLegend() {
     ...(hasPoints(0) ? [["sampled", "●", comparing() ? "Samples of A" : "Samples", true]] : []),
     ["targets", "■", `Targets (${task.targets.length || (task.polygon ? 1 : 0)})`, task.targets.length > 0 || task.polygon],
     ["elements", "□", `Elements (${task.elements.length})`, task.elements.length > 0],
+    ...(task.lure ? [["distractor", "▣", "Distractor", task.lure.length > 0]] : []),
+    ...(task.lure ? [["clean", "◌", "Clean screen", Boolean(shown.clean)]] : []),
     ...(partsOf().length ? [["part", "▭", "Zoomed part", true]] : []),
     ["accepted", "▨", area?.varies ? "Accepted, varies" : "Accepted", accepted],
   ];
@@ -99,6 +105,7 @@ function renderLegend() {
     const toggle = (event) => {
       drawn[name] = !drawn[name];
       event.currentTarget.setAttribute("aria-pressed", String(drawn[name]));
+      if (name === "clean") renderScreen();
       fit();
       followFilters();
     };

@@ -3,7 +3,7 @@
 let index, episodeOf, lowered, names;
 let texts = []; // by file, once searched
 const state = { row: -1, protocol: 0, sample: [], zoom: 1 };
-const MARKS = { reference: true, prediction: true, alternatives: true, sampled: true, targets: false, elements: false, accepted: true, part: true };
+const MARKS = { reference: true, prediction: true, alternatives: true, sampled: true, targets: false, elements: false, accepted: true, part: true, distractor: true, clean: false };
 const drawn = { ...MARKS };
 const folds = new Map(); // by the name of a part of the panel: whether somebody opened or closed it
 const FOLDS = /^(about|accepted|protocols|(response|prompt)[1-7]?)$/;
