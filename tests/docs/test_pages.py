@@ -56,6 +56,7 @@ REFUSED: dict[str, str] = {
     "episodes.md": f"{NO_MODEL}|{NO_FILE}",
     "graphs.md": rf"{NO_MODEL}|{NO_FILE}|has no tasks.json|could not be read: .*(?:not known|HF_HUB_OFFLINE)",
     "online.md": f"{NO_MODEL}|{NO_FILE}|is no online run",
+    "judges.md": f"{NO_FILE}|is no online run",
     "predictions.md": NO_FILE,
     "rollouts.md": NO_FILE,
     "scaling.md": f"{NO_MODEL}|{NO_FILE}",

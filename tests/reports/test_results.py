@@ -44,9 +44,11 @@ def whole(row: tuple[float | None, ...]) -> list[float]:
 
 def test_every_table_of_the_papers_is_there() -> None:
     assert list_results() == [
+        "agentrewardbench-judges",
         "fara-online",
         "gui-owl-1.5-online",
         *(f"guievalkit-table-{number}" for number in (*range(2, 8), *range(10, 16), *range(18, 23))),
+        "online-mind2web-judges",
         "opencua-online",
         *(f"ui-r1-table-{number}" for number in (1, 2, 3, 6, 7)),
         "ui-s1-figure-8",

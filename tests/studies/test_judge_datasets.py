@@ -106,10 +106,8 @@ def test_cua_verifier_bench(tmp_path: Path) -> None:
         ("", "", ""),
     ]
     assert shown(first.steps[1]).data == PICTURE and len(second.steps) == 0
-    assert found.left_out == (
-        "1 trajectories with a tie of people's votes are left out",
-        "1 trajectories without an annotation are left out",
-    )
+    left_out = [sentence.removeprefix("trajectories left out: ") for sentence in found.left_out]
+    assert left_out == ["1 with a tie of people's votes", "1 without an annotation"]
 
 
 def test_agent_reward_bench(tmp_path: Path) -> None:
@@ -137,15 +135,14 @@ def test_agent_reward_bench(tmp_path: Path) -> None:
     file.write_text(json.dumps({"goal": "Count.", "steps": [step, last], "summary_info": {"cum_reward": 0.0}}))
     found = read_labelled(tmp_path)
     (case,) = found.cases
+    assert case.second is False
     assert (case.label, case.own, case.claimed, case.answer, case.platform, case.agent) == (
         *(True, False, True, "42 pages", "workarena++", "M"),
     )
     assert [step.action for step in case.steps] == ["click('12')", "send_msg_to_user('42 pages')"]
     assert shown(case.steps[0]).data == PICTURE
-    assert [sentence.split(" ", 3)[2:] for sentence in found.left_out] == [
-        ["with", "the label Unsure are left out"],
-        ["without", "a trajectory are left out"],
-    ]
+    left_out = [sentence.removeprefix("trajectories left out: ") for sentence in found.left_out]
+    assert left_out == ["1 with the label Unsure", "1 without a trajectory"]
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
@@ -227,5 +224,5 @@ def test_the_command_compares_resumes_and_corrects(tmp_path: Path, guieval: Comm
     rates = {each["judge"]: each for each in both["run"]}
     assert rates["ui-s1, m"]["judged"]["value"] == 1.0 and rates["ui-s1, m"]["corrected"]["value"] is None
     assert rates["the environment"]["judged"]["value"] == pytest.approx(4 / 6)
-    printed = guieval("study", "judges", data, "--run", run).out
-    assert "Success rates of the run" in printed and "cost of ui-s1, m: " in printed
+    printed = guieval("study", "judges", data, "--run", run, "--reference", "agentrewardbench-judges").out
+    assert "Success rates of the run" in printed and "AER-C  " in printed and "cost of ui-s1, m: " in printed

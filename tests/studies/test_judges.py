@@ -214,7 +214,13 @@ def test_votes_and_further_requests() -> None:
 def test_rules() -> None:
     case = made(True, own=False, claimed=None, answer="42")
     said = {name: [each.verdict for each in apply(rule, [case]).values()] for name, rule in RULES.items()}
-    expected = {"rule-own": "failure", "rule-claim": "unreadable", "rule-answer": "success", "rule-success": "success"}
+    expected = {
+        "rule-own": "failure",
+        "rule-claim": "unreadable",
+        "rule-second": "unreadable",
+        "rule-answer": "success",
+        "rule-success": "success",
+    }
     assert said == {name: [verdict] for name, verdict in expected.items()}
 
 
@@ -237,6 +243,7 @@ def test_agreement_is_that_of_scikit_learn() -> None:
         "f1_failure": metrics.f1_score(true, said, pos_label=False),
         "sensitivity": metrics.recall_score(true, said),
         "specificity": metrics.recall_score(true, said, pos_label=False),
+        "precision": metrics.precision_score(true, said),
         "judged_success": np.mean(said),
         "leniency": np.mean(said) - np.mean(true),
     }

@@ -33,6 +33,7 @@ TITLES = {
     "f1_failure": "F1 of failure",
     "sensitivity": "successes called success",
     "specificity": "failures called failure",
+    "precision": "called success and right",
     "leniency": "as judged minus labels",
 }
 SERVER = ("base_urls", "served_model", "api_key_env", "concurrency", "timeout", "max_attempts", "patience")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -14,7 +15,8 @@ from guieval.errors import UsageError
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import one_run
 from guieval.metrics.measured import Measured
-from guieval.reports.tables.table import NOTHING, Cell, Column, Number, Table
+from guieval.reports.leaderboards.published_results import ResultTable, get_results
+from guieval.reports.tables.table import NOTHING, Cell, Column, Number, Table, bare
 from guieval.running.costs import describe
 from guieval.studies.commands.judge import (
     MAX_TOKENS,
@@ -46,6 +48,23 @@ class OnRun(NamedTuple):
     corrected: Measured
 
 
+class ComparedJudge(NamedTuple):
+    """A judge against the labels, of all trajectories and ``by`` their groups, against itself, and what it cost."""
+
+    verdicts: JudgeVerdicts
+    agreement: Agreement
+    itself: Measured | None
+    cost: dict[str, object] | None
+    by: dict[str, dict[str, Agreement]]
+
+    def plain(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        digest = next((one.judge for one in self.verdicts.found.values()), None)
+        of_groups = {name: {of: each._asdict() for of, each in parts.items()} for name, parts in self.by.items()}
+        about = {"version": self.verdicts.judge.version, "digest": digest, "cost": self.cost}
+        return {**self.agreement._asdict(), "self_consistency": self.itself, **about, "by": of_groups}
+
+
 @RUN.options(*SERVER)
 def judges(
     settings: Given,
@@ -55,6 +74,12 @@ def judges(
         typer.Option(help="A judge; may be repeated (default: the rules, and all judges with verdicts in the folder)."),
     ] = None,
     run: Annotated[Path | None, path_option("An online run: its success rates under every judge.", metavar="RUN")] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A published table to compare with, e.g. agentrewardbench-judges; may be repeated. A .yaml path: your own."
+        ),
+    ] = None,
     out: Annotated[Path | None, path_option("The folder of the verdicts (default: DATASET/judges).")] = None,
     repeats: REPEATS = 1,
     temperature: TEMPERATURE = None,
@@ -62,6 +87,7 @@ def judges(
     json: JSON = False,
 ) -> None:
     """Compare judges with people's labels: agreement, errors, cost, and the success rates of a run under each."""
+    published = [get_results(name) for name in reference or ()]
     labelled = read_labelled(dataset)
     folder = out or dataset / FOLDER
     found: list[JudgeVerdicts] = []
@@ -70,48 +96,37 @@ def judges(
         found += there or [verdicts_of(asked(name, settings, temperature, max_tokens, repeats), folder, labelled.cases)]
     if not judge:
         found = [each for name in list_judges() for each in _there(load_judge(name), folder, labelled.cases)]
-    measured = {each.name: agreement(LabelsAndVerdicts.of(labelled.cases, each.found)) for each in found}
-    found = [each for each in found if judge or measured[each.name].accuracy.n]
-    itself = {each.name: self_consistency(labelled.cases, each.found) for each in found}
-    costs = {each.name: cost_of(each) for each in found}
     groups = {name: by(labelled.cases, group) for name, group in GROUPS.items()}
-    grouped = {name: {each.name: _grouped(parts, each) for each in found} for name, parts in groups.items() if len(parts) > 1}
-    rates = None if run is None else _rates(one_run(run), found, labelled.cases)
+    groups = {name: parts for name, parts in groups.items() if len(parts) > 1}
+    compared = [_compared(each, labelled.cases, groups) for each in found]
+    compared = [each for each in compared if judge or each.agreement.accuracy.n]
+    rates = None if run is None else _rates(one_run(run), compared, labelled.cases)
     if json:
-        overall = {
-            each.name: {
-                **measured[each.name]._asdict(),
-                "self_consistency": itself[each.name],
-                "cost": costs[each.name],
-                "version": each.judge.version,
-                "digest": next((one.judge for one in each.found.values()), None),
-            }
-            for each in found
-        }
-        by_group = {name: {of: _plain(parts) for of, parts in judged.items()} for name, judged in grouped.items()}
         matrix = None if rates is None else [each._asdict() for each in rates]
-        print_json({"labels": labelled.title, "left_out": labelled.left_out, "judges": overall, "by": by_group, "run": matrix})
+        judged = {each.verdicts.name: each.plain() for each in compared}
+        print_json({"labels": labelled.title, "left_out": labelled.left_out, "judges": judged, "run": matrix})
         return
     about = f"{len(labelled.cases):,} trajectories, labels of {labelled.title}"
     show(
-        _agreement(f"Agreement, {about} (95 % intervals)", measured, found),
-        _errors(measured, itself, found),
-        *(_groups(name, groups[name], judged) for name, judged in grouped.items()),
+        _agreement(f"Agreement, {about} (95 % intervals)", compared),
+        _errors(compared),
+        *(_groups(name, parts, compared) for name, parts in groups.items()),
         None if rates is None else _matrix(rates, labelled.title),
+        *map(_published, published),
     )
-    for each in found:
-        if (cost := costs[each.name]) is not None and (sentence := describe(cost)):
-            say(f"cost of {each.name}: {sentence}")
+    for each in compared:
+        if each.cost is not None and (sentence := describe(each.cost)):
+            say(f"cost of {each.verdicts.name}: {sentence}")
     for sentence in labelled.left_out:
         say(f"note: {sentence}")
 
 
-def _grouped(parts: Mapping[str, Sequence[Case]], judge: JudgeVerdicts) -> dict[str, Agreement]:
-    return {of: agreement(LabelsAndVerdicts.of(cases, judge.found)) for of, cases in parts.items()}
+def _compared(judge: JudgeVerdicts, cases: Sequence[Case], groups: Mapping[str, Mapping[str, Sequence[Case]]]) -> ComparedJudge:
+    def with_labels(some: Sequence[Case]) -> Agreement:
+        return agreement(LabelsAndVerdicts.of(some, judge.found))
 
-
-def _plain(parts: Mapping[str, Agreement]) -> dict[str, Any]:
-    return {name: each._asdict() for name, each in parts.items()}
+    of_groups = {name: {of: with_labels(some) for of, some in parts.items()} for name, parts in groups.items()}
+    return ComparedJudge(judge, with_labels(cases), self_consistency(cases, judge.found), cost_of(judge), of_groups)
 
 
 def _there(judge: AnyJudge, folder: Path, cases: Sequence[Case]) -> list[JudgeVerdicts]:
@@ -122,14 +137,14 @@ def _there(judge: AnyJudge, folder: Path, cases: Sequence[Case]) -> list[JudgeVe
     return [JudgeVerdicts(judge, next(iter(found.values())).model, found, file) for file, found in read if found]
 
 
-def _rates(run: Path, found: Sequence[JudgeVerdicts], labelled: Sequence[Case]) -> list[OnRun]:
+def _rates(run: Path, compared: Sequence[ComparedJudge], labelled: Sequence[Case]) -> list[OnRun]:
     """The success rates of a run under the judges that have verdicts on it, from the same requests as on the data set."""
     cases = of_run(run, RunFolder(run).tasks)
     if not cases:
         raise UsageError(f"{str(run)!r} has no task with an outcome")
     own = LabelsAndVerdicts.of(cases, apply(RULES["rule-own"], cases))
     rows = [OnRun("the environment", share(own, own.said), Measured(None))]
-    for each in found:
+    for each in (one.verdicts for one in compared):
         for there in _there(each.judge, run / FOLDER, cases):
             same = [next(iter(part.found.values())) for part in (each, there) if part.found]
             if len({(one.judge, one.model) for one in same}) == 1:
@@ -140,34 +155,48 @@ def _rates(run: Path, found: Sequence[JudgeVerdicts], labelled: Sequence[Case]) 
     return rows
 
 
-def _agreement(title: str, measured: Mapping[str, Agreement], found: Sequence[JudgeVerdicts]) -> Table:
-    heads = ("accuracy", "balanced\naccuracy", "Cohen's\nkappa", "F1 of\nsuccess", "F1 of\nfailure")
+def _agreement(title: str, compared: Sequence[ComparedJudge]) -> Table:
+    heads = ("n", "missing", "accuracy", "balanced\naccuracy", "Cohen's\nkappa", "F1 of\nsuccess", "F1 of\nfailure")
     rows: list[tuple[Cell, ...]] = []
-    for each in found:
-        of = measured[each.name]
+    for each in compared:
+        of = each.agreement
         cells = (of.accuracy, of.balanced, of.kappa, of.f1_success, of.f1_failure)
-        rows.append((each.name, *(Number(cell, unit=False) for cell in cells)))
-    notes = ("In %, but for kappa; verdicts that cannot be read are missing.",)
+        rows.append((each.verdicts.name, of.accuracy.n, of.accuracy.missing, *map(_plain_number, cells)))
+    notes = ("In %, but for kappa; missing are verdicts that cannot be read or were not given.",)
     return Table(title, (JUDGE, *map(Column, heads)), tuple(rows), notes=notes)
 
 
-def _errors(measured: Mapping[str, Agreement], itself: Mapping[str, Measured | None], found: Sequence[JudgeVerdicts]) -> Table:
-    heads = ("successes\ncalled so", "failures\ncalled so", "as judged\nminus labels", "with\nitself")
+def _plain_number(of: Measured) -> Number:
+    return Number(replace(of, missing=0), unit=False)
+
+
+def _errors(compared: Sequence[ComparedJudge]) -> Table:
+    heads = ("successes\ncalled so", "failures\ncalled so", "precision\nof success", "as judged\nminus labels", "with\nitself")
     rows: list[tuple[Cell, ...]] = []
-    for each in found:
-        of, own = measured[each.name], itself[each.name]
-        cells = [Number(cell, unit=False) for cell in (of.sensitivity, of.specificity, of.leniency)]
-        rows.append((each.name, *cells, NOTHING if own is None else Number(own, unit=False)))
+    for each in compared:
+        of = each.agreement
+        cells = map(_plain_number, (of.sensitivity, of.specificity, of.precision, of.leniency))
+        rows.append((each.verdicts.name, *cells, NOTHING if each.itself is None else _plain_number(each.itself)))
     return Table("Errors, in %", (JUDGE, *map(Column, heads)), tuple(rows))
 
 
-def _groups(name: str, parts: Mapping[str, Sequence[Case]], judged: Mapping[str, Mapping[str, Agreement]]) -> Table:
-    columns = (Column(name, right=False), Column("n"), *(Column(judge) for judge in judged))
+def _groups(name: str, parts: Mapping[str, Sequence[Case]], compared: Sequence[ComparedJudge]) -> Table:
+    columns = (Column(name, right=False), Column("n"), *(Column(each.verdicts.name) for each in compared))
     rows: list[tuple[Cell, ...]] = []
     for of, cases in parts.items():
-        accuracy = (each[of].accuracy for each in judged.values())
-        rows.append((of or "not known", len(cases), *(Number(each, unit=False) for each in accuracy)))
+        accuracy = (Number(each.by[name][of].accuracy, unit=False) for each in compared)
+        rows.append((of or "not known", len(cases), *accuracy))
     return Table(f"Accuracy by {name}, in %", columns, tuple(rows), notes=("Kappa and F1 of each group: --json.",))
+
+
+def _published(table: ResultTable) -> Table:
+    """A table as it was printed."""
+    columns = (Column(table.rows_are, right=False, folds=True), *(Column(each.title) for each in table.columns))
+    rows = tuple(
+        (row.title, *(bare(value, f".{of.decimals}f") for of, value in zip(table.columns, row.values, strict=True)))
+        for row in table.rows
+    )
+    return Table(f"{table.short}, {table.table}: {table.caption}", columns, rows, notes=table.notes)
 
 
 def _matrix(rates: Sequence[OnRun], title: str) -> Table:

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from guieval.data.names import natural_order
 from guieval.metrics.intervals import Floats, Interval, mean_of_cells, quoted
 from guieval.metrics.measured import Measured, mean_over_episodes
 from guieval.metrics.power import independent_steps, intraclass_correlation
@@ -25,8 +26,8 @@ class Agreement(NamedTuple):
 
     ``sensitivity`` is the share of the successes that it calls successes, ``specificity`` that of the failures that it calls
     failures, ``balanced`` the mean of the two, ``kappa`` Cohen's; ``f1_success`` and ``f1_failure`` take one of them as
-    positive. ``leniency`` is the success rate in its opinion minus that of the labels. Intervals are over
-    tasks.
+    positive, ``precision`` is the share of what it calls successes that are. ``leniency`` is the success rate in its opinion
+    minus that of the labels. Intervals are over tasks.
     """
 
     judged_success: Measured
@@ -38,6 +39,7 @@ class Agreement(NamedTuple):
     f1_failure: Measured
     sensitivity: Measured
     specificity: Measured
+    precision: Measured
     leniency: Measured
 
 
@@ -95,6 +97,7 @@ def agreement(judged: LabelsAndVerdicts) -> Agreement:
         replace(share(judged, 2 * (~label & ~said), (~label).astype(int) + ~said), n=n),
         sensitivity,
         specificity,
+        share(judged, label & said, said),
         _leniency(judged),
     )
 
@@ -169,13 +172,13 @@ def by(cases: Iterable[Case], group: Callable[[Case], str]) -> Mapping[str, list
     found: dict[str, list[Case]] = {}
     for case in cases:
         found.setdefault(group(case), []).append(case)
-    return dict(sorted(found.items()))
+    return {name: found[name] for name in sorted(found, key=natural_order)}
 
 
 def length(case: Case) -> str:
     """The group of a trajectory's length."""
     steps = len(case.steps)
-    return next((name for most, name in ((5, " 1 to 5"), (10, " 6 to 10"), (20, "11 to 20")) if steps <= most), "21 or more")
+    return next((name for most, name in ((5, "1 to 5"), (10, "6 to 10"), (20, "11 to 20")) if steps <= most), "21 or more")
 
 
 def self_consistency(cases: Sequence[Case], found: Found) -> Measured | None:

@@ -30,8 +30,8 @@ class Case(NamedTuple):
     """A trajectory to judge. ``id`` is its own in the run or data set, ``task`` that of what the agent was to do.
 
     ``label`` is whether it is a success: of a data set in people's opinion, of a run as the environment says. ``own`` is what
-    the benchmark's rule says, ``claimed`` whether the agent ended it as done; ``None`` if that is not known. A task that its
-    environment does not judge has no ``own``, and its ``label`` means nothing.
+    the benchmark's rule says, ``second`` what a second person says, ``claimed`` whether the agent ended it as done; ``None`` if
+    that is not known. A task that its environment does not judge has no ``own``, and its ``label`` means nothing.
     """
 
     id: str
@@ -40,6 +40,7 @@ class Case(NamedTuple):
     steps: Sequence[CaseStep]
     label: bool
     own: bool | None = None
+    second: bool | None = None
     claimed: bool | None = None
     answer: str | None = None
     platform: str = ""

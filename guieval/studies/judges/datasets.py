@@ -5,7 +5,7 @@
 - **CUAVerifierBench** (huggingface.co/datasets/microsoft/CUAVerifierBench, c19eb32): Parquet in ``trajectories`` and
   ``annotations``. The label is what most people say, a tie is left out. 101 of 154 internal trajectories lack screenshots.
 - **AgentRewardBench** (McGill-NLP/agent-reward-bench, ea58fb5): ``annotations.csv`` and ``trajectories/cleaned``. The first
-  annotation of a trajectory counts, as in its ``scripts/score_judgments.py``; "Unsure" is left out.
+  annotation of a trajectory is its label, as in its ``scripts/score_judgments.py``; "Unsure" is left out.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def read_labelled(folder: Path) -> LabelledSet:
     if not folder.exists():
         raise UsageError(f"the data set {str(folder)!r} does not exist")
     if is_run(folder):
-        return LabelledSet("the environment of the run", of_run(folder, RunFolder(folder).tasks))
+        cases = of_run(folder, RunFolder(folder).tasks)
+        known = [case._replace(own=None) for case in cases if case.own is not None]  # its rule is the label
+        return LabelledSet("the run's environment", known)
     annotations = next((folder / name for name in ANNOTATIONS if (folder / name).is_file()), None)
     if annotations is not None:
         return _agent_reward_bench(folder, annotations)
@@ -192,19 +194,23 @@ def _cua_action(row: Row, line: str) -> CaseStep:
 
 def _agent_reward_bench(folder: Path, annotations: Path) -> LabelledSet:
     cases: dict[str, Case] = {}
+    read: set[str] = set()
     unsure = missing = 0
     for number, values in enumerate(csv.DictReader(io.StringIO(read_text(annotations))), 2):
         row = Row.of(values, f"{annotations}, line {number}")
         names = [row.text(name) for name in ("benchmark", "model_name", "exp_name", "task_id")]
         id = "/".join((names[0], names[1], names[3]))
         said = row.text("trajectory_success").strip().lower()
-        if id in cases:
-            continue  # a second person's
+        if said != "unsure" and said not in ("successful", "unsuccessful"):
+            raise row.error("trajectory_success", f"expected Successful, Unsuccessful or Unsure, got {said!r:.80}")
+        if id in read:
+            if id in cases:
+                cases[id] = cases[id]._replace(second=None if said == "unsure" else said == "successful")
+            continue
+        read.add(id)
         if said == "unsure":
             unsure += 1
             continue
-        if said not in ("successful", "unsuccessful"):
-            raise row.error("trajectory_success", f"expected Successful, Unsuccessful or Unsure, got {said!r:.80}")
         try:
             file = path_inside(folder, "/".join(("trajectories/cleaned", *names[:3], f"{names[3]}.json")))
         except ValueError as error:
@@ -266,7 +272,7 @@ def _checked(title: str, cases: list[Case], left_out: dict[str, int] | None = No
     twice = next((id for id, count in Counter(case.id for case in cases).items() if count > 1), None)
     if twice is not None:
         raise DataError(f"{title}: two trajectories have the id {twice!r}")
-    said = (f"{count:,} trajectories {why} are left out" for why, count in (left_out or {}).items() if count)
+    said = (f"trajectories left out: {count:,} {why}" for why, count in (left_out or {}).items() if count)
     return LabelledSet(title, cases, tuple(said))
 
 

@@ -163,6 +163,9 @@ _RULES = (
         lambda case: case.own,
     ),
     Rule("rule-claim", "The agent's own claim", "1", "success if the agent ended the task as done", lambda case: case.claimed),
+    Rule(
+        "rule-second", "A second person", "1", "the data set's second label, a ceiling of agreement", lambda case: case.second
+    ),
     Rule("rule-answer", "An answer", "1", "success if the agent gave an answer", lambda case: bool(case.answer)),
     Rule("rule-success", "Always success", "1", "what agreement is worth without looking", lambda case: True),
 )
