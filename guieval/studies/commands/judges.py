@@ -192,11 +192,12 @@ def _groups(name: str, parts: Mapping[str, Sequence[Case]], compared: Sequence[C
 def _published(table: ResultTable) -> Table:
     """A table as it was printed."""
     columns = (Column(table.rows_are, right=False, folds=True), *(Column(each.title) for each in table.columns))
-    rows = tuple(
-        (row.title, *(bare(value, f".{of.decimals}f") for of, value in zip(table.columns, row.values, strict=True)))
-        for row in table.rows
-    )
-    return Table(f"{table.short}, {table.table}: {table.caption}", columns, rows, notes=table.notes)
+    rows: list[tuple[Cell, ...]] = []
+    for row in table.rows:
+        rows.append(
+            (row.title, *(bare(value, f".{of.decimals}f") for of, value in zip(table.columns, row.values, strict=True)))
+        )
+    return Table(f"{table.short}, {table.table}: {table.caption}", columns, tuple(rows), notes=table.notes)
 
 
 def _matrix(rates: Sequence[OnRun], title: str) -> Table:
