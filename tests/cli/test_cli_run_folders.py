@@ -133,7 +133,6 @@ def test_a_resume_names_the_manifest_that_is_damaged_and_touches_nothing(
     [
         (("dev", "audit", "{run}"), "audit a run of the model with --mode offline"),
         (("study", "select", "{run}"), "select from runs with --mode offline"),
-        (("study", "consistency", "{run}", "--judges", "{run}"), "judge a run of the model with --mode offline"),
         (("study", "decisions", "{run}"), "`guieval study rollout`"),
         (("plot", "actions", "{run}", "--out", "{run}.pdf"), "`guieval report RUN`"),
     ],
