@@ -226,3 +226,16 @@ def test_the_web_as_a_person_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     environment = BrowserGym(benchmark="person", python=real_python(), address_bar=True)
     do_all(environment, 300, address_bar=True)
+
+
+def test_the_real_one() -> None:
+    environment = BrowserGym(python=real_python())
+    task = next(task for task in environment.tasks() if task.id == "click-test")
+
+    async def work(device: ABCDevice) -> str:
+        seen = await device.reset(task, 0)
+        await device.step([BUTTON])
+        await device.score()
+        return seen.goal
+
+    assert on(environment, work) == "Click the button."

@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Click, Hover, Point, Press, Stop, Type, Wait
+from guieval.connectors.pages.browser import NO_NETWORK, STEP_MILLISECONDS
 from guieval.connectors.pages.miniwob import SIZE, MiniWoB
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
@@ -50,6 +51,20 @@ def test_every_page_starts_and_is_judged(every: int) -> None:
 
     assert len(environment.tasks()) == 130
     on(environment, work)
+
+
+@pytest.mark.parametrize("name", ["click-button", "book-flight", *slowly("enter-date", "use-slider", "email-inbox")])
+def test_a_seed_reproduces_a_page_bit_by_bit(name: str) -> None:
+    async def seen(device: ABCDevice) -> list[bytes]:
+        shots = []
+        for seed in (1, 2):
+            shots.append((await device.reset(task(name), seed)).screenshot)
+            shots.append((await device.step([Click(point=Point(500, 500))])).screenshot)
+        return shots
+
+    environment = MiniWoB(scale=2)
+    first, second = on(environment, seen), on(environment, seen)
+    assert first == second and first[0] != first[2]
 
 
 def on_screen(x: float, y: float) -> Point:
@@ -144,6 +159,17 @@ def test_a_page_that_fades_in_is_the_same_on_a_busy_machine() -> None:
     assert len(asyncio.run(together())) == 1
 
 
+def test_a_page_reaches_no_network() -> None:
+    async def work(device: ABCDevice) -> None:
+        await device.reset(task("click-test"), 0)
+        page = device._browser.page  # type: ignore[attr-defined]
+        for address in ("http://example.com/", "http://1.1.1.1/", "https://[2606:4700::1111]/"):
+            failure = await page.evaluate(f"fetch('{address}', {{mode: 'no-cors'}}).then(() => 'reached', e => e.message)")
+            assert failure == "Failed to fetch", address
+
+    on(MiniWoB(), work)
+
+
 @pytest.mark.parametrize("allowed", [False, True])
 def test_a_page_reaches_another_host_only_where_it_is_allowed(allowed: bool) -> None:
     """127.0.0.2 stands for another host: only 127.0.0.1 is exempt."""
@@ -162,6 +188,16 @@ def test_a_page_reaches_another_host_only_where_it_is_allowed(allowed: bool) -> 
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def test_a_dead_browser_is_an_environment_failure() -> None:
+    async def work(device: ABCDevice) -> None:
+        await device.reset(task("click-test"), 0)
+        signal_all(running("chrom", psutil.Process().children(recursive=True)), signal.SIGKILL)
+        with pytest.raises(EnvironmentFailure, match="the browser failed at"):
+            await device.step([Click(point=Point(500, 500))])
+
+    on(MiniWoB(), work)
 
 
 def test_a_call_that_a_dead_browser_leaves_unanswered_ends() -> None:
@@ -188,3 +224,21 @@ def test_a_chromium_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("GUIEVAL_CHROMIUM", "/nowhere/chromium")
     with pytest.raises(UsageError, match="GUIEVAL_CHROMIUM names '/nowhere/chromium', which is not a file"):
         asyncio.run(MiniWoB().open())
+
+
+def test_a_page_s_clock_follows_steps_and_not_real_time() -> None:
+    async def work(device: ABCDevice) -> float:
+        await device.reset(task("click-test"), 0)
+        page = device._browser.page  # type: ignore[attr-defined]
+        before = await page.evaluate("Date.now()")
+        for _ in range(3):  # each takes some milliseconds of real time
+            await device.step([Press(button="HOME")])
+        return float(await page.evaluate("Date.now()") - before)
+
+    assert on(MiniWoB(), work) == 3 * STEP_MILLISECONDS
+
+
+def test_chromium_is_told_to_send_no_webrtc_without_a_proxy() -> None:
+    """A page's offer to a STUN server is UDP, which no proxy holds back; both spellings have been in use."""
+    for switch in ("--force-webrtc-ip-handling-policy", "--webrtc-ip-handling-policy"):
+        assert f"{switch}=disable_non_proxied_udp" in NO_NETWORK

@@ -10,12 +10,14 @@ import sys
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import aiohttp
 import pytest
 from aiohttp import web
 
+import guieval
 from guieval.actions import Click, ExecutableAction, Point, Stop, executable
 from guieval.conformance.environments import check_environment
 from guieval.connectors.servers.openenv import OpenEnv
@@ -29,7 +31,7 @@ from tests.command_line import CommandLine
 from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.devices import Wrapped, on
 from tests.online.in_thread import InThread
-from tests.online.test_runs import reference
+from tests.online.test_runs import outcomes, reference, settings, write_agent
 from tests.programs import started
 from tests.rows import every_row
 from tests.waiting import PATIENCE
@@ -191,6 +193,18 @@ def test_the_command_checks_an_environment_with_its_options(guieval: CommandLine
     assert "needs the address of its server" in guieval.sentence("dev", "check", "openenv")
     two = guieval.sentence("dev", "check", "openenv", "demo", "--set", "url=x")
     assert "--set is for the options of one environment" in two
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_run_repeats_a_task_whose_server_broke(
+    tmp_path: Path, frail: type[Frail], hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frail.deadlines = Deadlines(monkeypatch, OpenEnv) if hangs else None
+    with served(frail(episodes=1)) as server:
+        more = {"bench": "openenv", "bench_options": {"url": server.address}, "environment_timeout": SECONDS}
+        result = guieval.run(**settings(write_agent(tmp_path), **more), progress=False, out=tmp_path / "run")
+        assert result.complete and outcomes(tmp_path / "run")["s0-0000"].ended == "success"
+    assert (frail.opened, frail.closed) == (2, 2)
 
 
 def test_more_clients_than_sessions_get_a_reason() -> None:

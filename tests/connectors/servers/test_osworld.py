@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import guieval
 from guieval.actions import Click, Drag, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.conformance.environments import check_environment
 from guieval.connectors.servers.osworld import OSWorld, OSWorldVerified
@@ -21,7 +22,9 @@ from guieval.connectors.servers.pyautogui_code import pyautogui_code
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.contract import UNKNOWN
+from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.devices import EVERY, failure, on, played
+from tests.online.test_runs import outcomes, settings, write_agent
 from tests.rows import every_row
 from tests.waiting import PATIENCE, until
 
@@ -228,6 +231,28 @@ def test_faults_are_environment_failures(examples: Path, fault: str, sentence: s
     stand_in().FAULTS.append(fault)
     assert failure(environment, environment.tasks()[0], Click(point=Point(1, 1))) == ("step", sentence)
     assert stand_in().MADE[-1].machine == ("clean", True, "osworld-public-evaluation")
+
+
+@pytest.mark.parametrize("fault", ["crash", "hang", "black"])
+def test_a_broken_machines_task_is_repeated(
+    tmp_path: Path, examples: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies: dict[str, list[Any]] = {"a1": [Type(text="hello"), Stop()], "b1": [Stop()]}
+    replies["a2"] = [Wait(), Stop(status="impossible")]
+    scripts = {name: [reply.model_dump_json() for reply in given] for name, given in replies.items()}
+    agent = write_agent(tmp_path, scripts)
+    osworld(examples)
+    stand_in().FAULTS.append(fault)
+    stand_in().HANGS.append(Deadlines(monkeypatch, OSWorld).pass_now)
+    options = {"examples": str(examples), "max_steps": 15, **QUICK}
+    running = settings(agent, bench="osworld", bench_options=options, environment_timeout=SECONDS)
+    result = guieval.run(**running, progress=False, out=tmp_path / "run")
+    found = outcomes(tmp_path / "run")
+    ended = {"a1": "success", "a2": "success", "b1": "false completion"}
+    assert result.complete and {name: outcome.ended for name, outcome in found.items()} == ended
+    stand_in().GO_ON.set()
+    assert sorted(outcome.attempt for outcome in found.values()) == [0, 0, 1]
+    assert len(stand_in().MADE) == 4 and not any(desktop.open for desktop in stand_in().MADE)
 
 
 def test_a_machine_that_boots_too_late_is_closed(examples: Path) -> None:
