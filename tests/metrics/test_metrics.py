@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
@@ -35,6 +38,7 @@ from guieval.metrics.measured import Measured
 from guieval.metrics.protocol_metric import ProtocolMetric
 from guieval.metrics.summary import WITHOUT_OPEN
 from guieval.steps import VERDICTS, Plan, Sample, StepOutcome, StepRecord, Usage, Verdict
+from tests.json_values import read_json
 from tests.made_runs import key, step
 from tests.metrics.made_columns import PROTOCOL, made_columns, made_ledger, summarise, whole
 from tests.rows import every_row
@@ -722,6 +726,40 @@ def test_finishing_a_run_lands_within_its_bounds(episodes: list[list[End]]) -> N
             old, new = before.metrics[name], after.metrics[name]
             bound = old.upper if verdict == "right" and old.upper is not None else old.value
             assert new.value == bound if bound is None else new.value == pytest.approx(bound)
+
+
+@every_row("probability", [0.5, 0.9])
+def test_simulated_sop_agrees_with_its_closed_form(shared_data: Path, probability: float) -> None:
+    """Steps right independently with probability p: E[s/t] = (p + ... + p^t) / t and P(s = t) = p^t, summed over episodes."""
+    file = shared_data / "ui_s1" / "android_control_evaluation_std.jsonl.gz"
+    if not file.is_file():
+        pytest.skip(f"no AndroidControl episodes at {file}")
+    with gzip.open(file) as lines:
+        lengths = [len(read_json(line)["steps"]) for line in lines]
+    assert (len(lengths), sum(lengths)) == (1543, 8444)
+    rng = random.Random(20250917)
+    ledger = made_ledger({key(str(number)): range(length) for number, length in enumerate(lengths)}, SOP)
+    for number, length in enumerate(lengths):
+        for index in range(length):
+            right = rng.random() < probability
+            ledger.take(record(str(number), index, length, "right" if right else "wrong"))
+            if not right:
+                break
+    summary = whole(ledger)
+    assert summary.complete
+
+    mean = variance = rate = rate_variance = 0.0
+    for length in lengths:
+        reach = [probability**k for k in range(1, length + 1)]  # P(s >= k)
+        expected = sum(reach) / length
+        mean += expected
+        variance += sum((2 * k - 1) * p for k, p in enumerate(reach, 1)) / length**2 - expected**2
+        rate += reach[-1]
+        rate_variance += reach[-1] * (1 - reach[-1])
+    n = len(lengths)
+    assert summary.metrics["PG"].n == summary.metrics["TSR"].n == n
+    assert summary.metrics["PG"].value == pytest.approx(mean / n, abs=4 * math.sqrt(variance) / n)
+    assert summary.metrics["TSR"].value == pytest.approx(rate / n, abs=4 * math.sqrt(rate_variance) / n)
 
 
 def test_an_episode_is_the_sequence_of_the_steps_that_count_and_a_part_calls_no_other_unplanned() -> None:

@@ -320,6 +320,17 @@ def test_tokens_and_cost_stand_beside_figures_in_every_format(spenders: list[Pat
     assert costs == [None, 10.0, None, None]
 
 
+def test_prices_that_are_given_come_before_the_recorded_ones(spenders: list[Path]) -> None:
+    prices = [
+        Price(models=("dear", "cheap"), currency="EUR", input=1.0, output=1.0, source="a page", as_of="2026-02"),
+        Price(models=("beaten",), currency="USD", input=1.0, output=1.0, source="a page", as_of="2026-03"),
+    ]
+    board = leaderboard(spenders, [PROTOCOL], prices=prices)
+    found = [cell.spending for cell in cells(board).values() if cell is not None]
+    costs = [each and (round(each.cost or 0.0, 9), each.currency) for each in found]
+    assert costs == [(1.0, "EUR"), (3.0, "EUR"), (4.0, "USD"), None]
+
+
 def test_the_front_is_named_and_drawn(spenders: list[Path]) -> None:
     board = leaderboard(spenders, [PROTOCOL])
     (section,) = sections(board)
@@ -367,3 +378,12 @@ def test_tokens_are_over_the_steps_that_have_counts(tmp_path: Path) -> None:
 def test_ticks_are_round_and_enclose_the_values() -> None:
     found = {(0, 0.0123): [0, 0.005, 0.01, 0.015], (61.3, 74.9): [60, 65, 70, 75], (50, 50): [50, 60], (0, 0): [0, 0.2]}
     assert {ends: ticks(*ends) for ends in found} == {ends: pytest.approx(values) for ends, values in found.items()}
+
+
+def test_intervals_are_left_out_on_request_of_what_people_read(tmp_path: Path) -> None:
+    board = leaderboard([made_run(tmp_path / "x", [("e00", 0)])], [PROTOCOL])
+    forms: tuple[tuple[Format, str], ...] = (("text", "95 %"), ("md", "95 %"), ("latex", r"95 \%"), ("html", "95 %"))
+    for form, sign in forms:
+        assert sign in written(board, form) and sign not in written(board, form, intervals=False), form
+    assert r"\tiny" not in written(board, "latex", intervals=False)
+    assert written(board, "csv", intervals=False) == written(board, "csv")
