@@ -52,7 +52,8 @@ REFUSED: dict[str, str] = {
     "desktop.md": NO_FILE,
     "decisions.md": f"has one answer to each step|two runs would be called|{NO_MODEL}|{NOT_THAT_DATA}|{NO_FILE}|holds no sweep",
     "engines.md": f"{NO_MODEL}|{NO_FILE}",
-    "environments.md": rf"{NO_MODEL}|needs (?:MobileGym's|the) package|which has no apps|which is not a program",
+    "environments.md": rf"{NO_MODEL}|{NO_FILE}|needs (?:MobileGym's|the) package|which has no apps|which is not a program"
+    r"|could not be read: .*not known|needs its list of tasks|is no online run",
     "episodes.md": f"{NO_MODEL}|{NO_FILE}",
     "graphs.md": rf"{NO_MODEL}|{NO_FILE}|has no tasks.json|could not be read: .*(?:not known|HF_HUB_OFFLINE)",
     "online.md": f"{NO_MODEL}|{NO_FILE}|is no online run",
