@@ -185,7 +185,7 @@ class Brush:
         self._draw.text(place, text, fill=colour, font=font, anchor=anchor, stroke_width=stroke, stroke_fill=colour)
 
     def _icon(self, box: Rectangle, colour: Colour, letter: str, *, round_: bool) -> int:
-        """A coloured icon with a letter at the left; where the texts beside it begin."""
+        """A coloured icon with a letter at the left; where the texts next to it begin."""
         pad = self._px(10)
         side = min(box.height - 2 * pad, self._px(36 if round_ else 56))
         top = box.top + (box.height - side) // 2

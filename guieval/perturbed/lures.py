@@ -193,7 +193,7 @@ class _Clustered:
         self._all = np.bincount(self._episode, minlength=len(places)).astype(np.float64)
 
     def __call__(self, counts: Callable[[Trio], bool]) -> Floats:
-        """(e,) how many of each episode's steps a condition holds for."""
+        """(e,) how many of each episode's steps meet a condition."""
         found = np.zeros(len(self._all))
         np.add.at(found, self._episode, [counts(trio) for trio in self._trios])
         return found

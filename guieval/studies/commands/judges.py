@@ -205,6 +205,6 @@ def _matrix(rates: Sequence[OnRun], title: str) -> Table:
     rows = tuple((each.judge, Number(each.judged, unit=False), Number(each.corrected, unit=False)) for each in rates)
     notes = (
         f"Corrected by the errors on the labels of {title} (Rogan and Gladen), with the doubt of both (Lang and Reiczigel): "
-        "it holds if a judge errs on the run as it does there. Judges that hardly differ from guessing have no corrected rate.",
+        "right if a judge errs on the run as there. Judges that hardly differ from guessing have no corrected rate.",
     )
     return Table("Success rates of the run, in % (95 % intervals)", columns, rows, notes=notes)

@@ -208,7 +208,7 @@ class _Asking:
 
 
 def _lines(form: Steps, steps: Sequence[CaseStep]) -> Iterator[str]:
-    """The steps as a prompt writes them; those of which nothing is known are left out, unless something stands for that."""
+    """The steps as a prompt writes them; those of which nothing is known are left out, unless a text replaces them."""
     for index, step in enumerate(steps):
         action, thought = (text.strip() if form.stripped else text for text in (step.action, step.thought))
         if action or thought or form.empty:

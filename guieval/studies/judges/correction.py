@@ -41,7 +41,7 @@ def ends(judged: Floats, n: float, sensitivity: Floats, n1: float, specificity: 
 def corrected(run: LabelsAndVerdicts, labelled: LabelsAndVerdicts) -> Measured:
     """The success rate of a run's trajectories from a judge's verdicts on them and on ``labelled`` ones.
 
-    Without a value if it hardly differs from guessing (:data:`LEAST`), or all labels are alike. It holds if the judge errs on
+    Without a value if it hardly differs from guessing (:data:`LEAST`), or labels are all alike. Right if the judge errs on
     the run as on the labelled trajectories. Trajectories of one task count for less, as far as they are alike.
     """
     label, said = labelled.label, labelled.said

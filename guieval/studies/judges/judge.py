@@ -88,7 +88,7 @@ class Steps(Frozen):
 
     line: str
     between: str = "\n"
-    empty: str = Field("", description="what stands for an action or a thought that is not known")
+    empty: str = Field("", description="the text for an action or a thought that is not known")
     stripped: bool = Field(False, description="whether actions and thoughts lose the spaces around them")
     without_last: bool = Field(False, description="whether the last action is left out, as the agent's answer")
 
