@@ -52,8 +52,9 @@ class PublishedFile(NamedTuple):
             raise UsageError(f"{self.address} could not be read: {reason}") from None
         self._checked(content, self.address)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / self.name).write_bytes(content)
-        return folder / self.name
+        part = folder / f"{self.name}.part"
+        part.write_bytes(content)
+        return part.replace(folder / self.name)  # a download that was cut off would be called another edition
 
     def _checked(self, content: bytes, place: str) -> bytes:
         found = sha256(content).hexdigest()
