@@ -5,8 +5,8 @@ folder, for ``guieval study correlate --table`` and ``guieval plot reliability -
 ``blind.yaml`` with those whose mistakes do not depend on the past that they see. With ``--errors`` the agents are those of
 :data:`ERRORS`, and ``fatal.yaml`` has those whose errors a task cannot forgive. With ``--environment miniwob``
 the tasks are pages of MiniWoB++, and the references are an expert's demonstrations; with ``--environment icons`` they are
-the drawn icons of ``demo-icons``, where a tap on a wrong icon ends a task. With ``--graph`` the environment's graph is recorded,
-and each agent acts in it too. With ``--trainings FOLDER`` the checkpoints
+the drawn icons of ``demo-icons``, where a tap on a wrong icon ends a task. With ``--graph`` a graph of them is recorded too,
+and each agent acts in it. With ``--trainings FOLDER`` the checkpoints
 of the tiny policy in that folder are agents too (on the phone), and ``trained.yaml`` is a table of these alone.
 
 Agents of one family differ in a number only, so intervals are over families (``family`` in the tables). Success is defined by
