@@ -25,6 +25,7 @@ WINGS = (
     "perturbed",
     "training",
     "assistants",
+    "plugins",
 )
 
 
