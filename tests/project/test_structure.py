@@ -44,7 +44,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 """Which packages of the core each of them may import, in the order of docs/architecture.md."""
 WINGS: dict[str, set[str]] = {
-    **{name: set() for name in ("conformance", "connectors", "graphs", "exchange", "cluster", "perturbed")},
+    **{name: set() for name in ("conformance", "connectors", "graphs", "exchange", "cluster", "perturbed", "board")},
     **{"playground": {"training"}, "studies": {"training"}, "training": {"studies"}},
 }
 """The wings, which the core finds by name, and the other wings that each may import."""
