@@ -7,6 +7,7 @@ import base64
 import io
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -200,3 +201,38 @@ def test_a_run_that_cannot_begin_leaves_no_folder(refusals: dict[str, str], runs
 def test_options_for_runs_need_allow_run(guieval: CommandLine) -> None:
     sentence = guieval.sentence("dev", "mcp", "--base-url", "http://127.0.0.1:8000/v1")
     assert "--base-url is for the runs that an assistant starts: add --allow-run" in sentence
+
+
+def calls_of(page: str) -> list[tuple[str, dict[str, Any], str]]:
+    """The calls of the page's conversation: tool, arguments, and what it shows of the result."""
+    block = page.partition("<!-- conversation -->\n```text\n")[2].partition("```")[0]
+    parts = [part.partition("\n") for part in block.strip().removeprefix("> ").split("\n> ")]
+    return [(head.partition(" ")[0], json.loads(head.partition(" ")[2]), shown.strip()) for head, _, shown in parts]
+
+
+def has(value: Any, shown: Any) -> bool:
+    """Whether a result has what is shown of it: some fields, the first entries of a list, numbers to three decimals."""
+    if isinstance(shown, dict):
+        return isinstance(value, dict) and all(name in value and has(value[name], each) for name, each in shown.items())
+    if isinstance(shown, list):
+        return isinstance(value, list) and len(value) >= len(shown) and all(map(has, value, shown))
+    return abs(value - shown) <= 0.0005 if isinstance(shown, float) else bool(value == shown)
+
+
+def test_the_conversation_on_the_page_is_as_it_says(runs: Path, tmp_path: Path) -> None:
+    """The figures on the page are those of the server; a change of either is found here."""
+    shutil.copytree(runs / "runs" / "hasty", tmp_path / "runs" / "hasty")
+    calls = calls_of(PAGE.read_text(encoding="utf-8"))
+    assert [tool for tool, _, _ in calls] == ["start_run", "run_status", "compare", "list_steps", "show_step", "score"]
+
+    async def talk(use: Assistant) -> None:
+        for tool, arguments, shown in calls:
+            if not shown.startswith("{"):
+                assert await use.refusal(tool, **arguments) == shown
+                continue
+            values = await use.finished(arguments["run"]) if tool == "run_status" else await use(tool, **arguments)
+            text, _, picture = shown.partition("\nand a picture, image/")
+            assert has(values, json.loads(text)), f"{tool}: {values}"
+            assert not picture or (use.picture is not None and use.picture.format == picture.upper())
+
+    conversation(tmp_path, talk, "--allow-run")
