@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY
 from tests.plugins.conftest import MODEL, RecordRun
 
 PYTHON = os.environ.get("GUIEVAL_NEMO_GYM_PYTHON")
@@ -24,8 +23,7 @@ pytestmark = pytest.mark.skipif(PYTHON is None, reason="GUIEVAL_NEMO_GYM_PYTHON 
 
 def ran(*words: str) -> str:
     assert PYTHON is not None
-    paths = os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
-    done = subprocess.run([PYTHON, *words], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
+    done = subprocess.run([PYTHON, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
