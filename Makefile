@@ -28,7 +28,7 @@ desktop:
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
 .PHONY: browser desktop demo docs test test-ci test-alone test-all check check-ci check-full lint types types-all wheel pyright resolve lowest image
-.PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl test-gpu gpu coverage kills fuzz clean
+.PHONY: test-formats test-vllm test-train test-trainers test-learning test-plugins test-verl test-gpu gpu coverage kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -176,6 +176,10 @@ test-trainers:
 # The shipped policy gets better by training: some minutes more, in the same environment.
 test-learning:
 	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider --tier full tests/training
+
+# guieval's protocols inside Inspect, lmms-eval and verifiers: Linux on x86-64, 2.2 GB in the user's cache folder.
+test-plugins:
+	python=$$($(PYTHON) tests/environment.py plugins) && $$python -m pytest -q -p no:cacheprovider tests/plugins
 
 # The plug-in of verl as far as it goes without a GPU: Linux on x86-64, 2.2 GB in the user's cache folder.
 test-verl:

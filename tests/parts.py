@@ -27,7 +27,7 @@ TIERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("check", "check-ci", "check-full", "kills", "fuzz"),
         (
             *("lint", "types", "types-all", "coverage", "wheel", "test-vllm", "test-gpu", "test-train", "test-verl"),
-            *("test-learning", "test-formats", "test-alone", "pyright", "resolve", "lowest"),
+            *("test-learning", "test-plugins", "test-formats", "test-alone", "pyright", "resolve", "lowest"),
         ),
     ),
 }

@@ -23,6 +23,8 @@ FORMATS: Mapping[str, ExportFormat] = {
     "every-eval-ever": ExportFormat(every_eval_ever.write, frozenset({"organization", "relationship"})),
     "hf-eval-results": ExportFormat(model_cards.write_eval_results, frozenset({"metric", "task"})),
     "model-index": ExportFormat(model_cards.write_model_index),
+    "hf-eval-yaml": ExportFormat(model_cards.write_eval_yaml, frozenset({"task"})),
+    "model-card": ExportFormat(model_cards.write_card_section),
     "atif": ExportFormat(atif.write, frozenset({"images"})),
     "inspect": ExportFormat(inspect_log.write, frozenset({"images"})),
 }

@@ -1,4 +1,7 @@
-"""Metrics for a model's page on the Hugging Face hub: ``.eval_results/*.yaml``, and the older ``model-index``."""
+"""Metrics for pages on the Hugging Face hub: ``.eval_results/*.yaml``, the older ``model-index``, a section of a model's card.
+
+And ``eval.yaml`` of a data set, which makes it a benchmark there (hub-docs, ``docs/hub/eval-results.md``).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,10 @@ import yaml
 from guieval.errors import UsageError, nearest
 from guieval.exchange.exported import Exported, ExportedMetric
 from guieval.journal.run_files import setup_line
+from guieval.registry import benchmark_class, list_benchmarks
+from guieval.reports.opened import OpenedRun
+from guieval.reports.tables.table import Number, Table, columns
+from guieval.reports.tables.writers import markdown
 
 
 def write_eval_results(run: Exported, folder: Path, *, metric: str | None = None, task: str = "default") -> list[Path]:
@@ -63,6 +70,55 @@ def write_model_index(run: Exported, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     index = eval_results_to_model_index(manifest.model_name, results)
     return [_written(folder / f"{run.name}.model-index.yaml", {"model-index": index})]
+
+
+def write_eval_yaml(run: Exported, folder: Path, *, task: str = "default") -> list[Path]:
+    """Write ``eval.yaml`` for the root of the benchmark's data set: what is run, by which rules, with Inspect.
+
+    ``task`` is its name in results of models (:func:`write_eval_results`).
+    """
+    benchmark, selection = run.manifest.benchmark, run.manifest.selection
+    title = benchmark_class(benchmark.name).title if benchmark.name in list_benchmarks() else benchmark.name
+    steps = f" over {selection.text or selection.title}" if selection is not None else ""
+    edition = f" of the {benchmark.edition_line}" if benchmark.edition_line else ""
+    values = {
+        "name": title,
+        "description": f"{title}, mode {run.manifest.mode.label}{steps}{edition}, scored under {run.protocol.name}: "
+        f"{run.headline.description}. guieval's task: inspect eval guieval/steps -T bench={benchmark.name} "
+        f"-T protocol={run.protocol.name} -T checkpoint=NAME",
+        "evaluation_framework": "inspect-ai",
+        "tasks": [{"id": task, "config": "default", "split": _split(run)}],
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    return [_written(folder / "eval.yaml", values)]
+
+
+def _split(run: Exported) -> str:
+    """The split of the run's steps, which the Hub shows."""
+    steps = run.run.walk() if isinstance(run.run, OpenedRun) else ()
+    return next((step.task.split for step in steps if step.record is not None), "test")
+
+
+def card_table(run: Exported) -> Table:
+    """The metrics with their intervals, and below them all that they depend on."""
+    rows = tuple(
+        (each.name, f"{shown.shown} {shown.marks}".strip(), shown.ends, each.measured.n, each.measured.of)
+        for each in run.metrics
+        for shown in (Number(each.measured),)
+    )
+    manifest = run.manifest
+    title = f"{manifest.model_name} on {manifest.benchmark.name}, {manifest.mode.label}, {run.protocol.name}"
+    notes = tuple(f"{name}: {value}" for name, value in run.details.items())
+    return Table(title, columns("metric", "value", "95% interval", "n", "of"), rows, notes)
+
+
+def write_card_section(run: Exported, folder: Path) -> list[Path]:
+    """Write ``NAME.card.md``, a section of the model's card: its table, and who answered."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{run.name}.card.md"
+    answered = f"\nset-up: {setup_line([run.manifest])}; guieval {run.manifest.guieval}\n"
+    path.write_text(markdown([card_table(run)]) + answered, encoding="utf-8")
+    return [path]
 
 
 def _needs_hub() -> None:

@@ -11,9 +11,9 @@ from guieval.data.files import open_file
 from guieval.errors import UsageError
 from guieval.exchange import atif, every_eval_ever
 from guieval.exchange.exported import Exported
+from guieval.exchange.model_cards import card_table
 from guieval.exchange.public_run import public_copy
 from guieval.reports.opened import OpenedOnlineRun
-from guieval.reports.tables.table import Number, Table, columns
 from guieval.reports.tables.writers import markdown
 from guieval.secrets import secret_variables, secrets_in
 
@@ -32,20 +32,9 @@ def pack(run: Exported, folder: Path, *, images: bool = False) -> Exported:
 
 def write_card(runs: list[Exported], folder: Path) -> None:
     """Write ``README.md``: the metrics of all runs, and how to score them again."""
-    tables = []
-    for run in runs:
-        rows = tuple(
-            (each.name, f"{shown.shown} {shown.marks}".strip(), shown.ends, each.measured.n, each.measured.of)
-            for each in run.metrics
-            for shown in (Number(each.measured),)
-        )
-        manifest = run.manifest
-        title = f"{manifest.model_name} on {manifest.benchmark.name}, {manifest.mode.label}, {run.protocol.name}"
-        notes = tuple(f"{name}: {value}" for name, value in run.details.items())
-        tables.append(Table(title, columns("metric", "value", "95% interval", "n", "of"), rows, notes))
     head = "---\ntags:\n- gui-agents\n- guieval\n---\n\n# Results of GUI agents\n\n"
     score = f"\nScore a run under another protocol: `guieval score runs/{runs[0].name} --protocol NAME`.\n"
-    (folder / "README.md").write_text(head + markdown(tables) + score, encoding="utf-8")
+    (folder / "README.md").write_text(head + markdown([card_table(run) for run in runs]) + score, encoding="utf-8")
 
 
 def check_secrets(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """verifiers (Prime Intellect), version 1: a taskset of steps, each a task with one response, whose reward is the protocol's.
 
-Its name is that of this module: ``uv run eval guieval.plugins.verifiers_tasks``. In training, weighed rewards come from
-:mod:`guieval.rewards`; this taskset is for evaluation under a protocol, and its reward is exact match.
+verifiers finds a taskset by the name of a module at the top level, so a file ``guieval_steps.py`` of the user imports
+:class:`StepTaskset` from here. The reward is exact match; :mod:`guieval.rewards.adapters.verifiers` has the weighed rewards.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import verifiers.v1 as vf
+from pydantic import Field
 
+from guieval.models import Response
 from guieval.plugins.harness_steps import harness_steps
 from guieval.steps import Sample
 
@@ -20,7 +22,7 @@ __all__ = ["StepTaskset"]
 class StepsConfig(vf.TasksetConfig):
     """``settings`` are those of ``guieval run``: model (the checkpoint), bench, data, protocol, sample_set and others."""
 
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class StepData(vf.TaskData):
@@ -54,7 +56,7 @@ class StepTask(vf.Task[StepData]):
         return {**{kind: float(outcome.verdict == kind) for kind in kinds}, "type_match": float(outcome.type_match)}
 
     def _scored(self, trace: vf.Trace) -> Sample:
-        sample = harness_steps(self.data.settings).scored(self.data.key, trace.last_reply)
+        sample = harness_steps(self.data.settings).scored(self.data.key, _answer(trace))
         if not sample.answered:
             raise RuntimeError(sample.outcome.reason)
         return sample
@@ -69,3 +71,9 @@ class StepTaskset(vf.Taskset[StepTask, StepsConfig]):
             prompt, episode = steps.body(key)["messages"], str(steps.task(key).episode_key)
             data = StepData(key=key, prompt=prompt, settings=self.config.settings, episode=episode)
             yield StepTask(data, self.config.task)
+
+
+def _answer(trace: vf.Trace) -> Response:
+    """The last response with its calls and its reasoning, which ``Trace.last_reply`` leaves out."""
+    messages = trace.assistant_messages
+    return Response.of(messages[-1] if messages else None)

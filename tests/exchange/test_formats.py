@@ -22,13 +22,16 @@ from guieval.exchange.formats import format_named
 from guieval.exchange.importing import import_predictions
 from guieval.exchange.predictions import detect_format, read_predictions
 from guieval.journal.directory import TASKS
-from guieval.models import Request
+from guieval.models import ABCModel, Request
 from guieval.online.trajectory import SCREENS, TRAJECTORIES
+from guieval.registry import benchmark_class, load_benchmark, load_model
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, open_run
+from guieval.settings import RunConfig
 from tests.command_line import CommandLine
 from tests.reports.scripted_runs import edited, made_run
 from tests.reports.trajectories.made_online import online_run
-from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
+from tests.rows import every_row
+from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted, runner_of
 
 MISSED = {("e00", 1), ("e01", 0), ("e01", 2)}
 
@@ -192,6 +195,44 @@ def test_an_evaluation_result_of_the_hub(offline: Path, tmp_path: Path) -> None:
         format_named("hf-eval-results").write(exported(offline), tmp_path)
     with pytest.raises(UsageError, match=r"no metric 'exact macth' \(did you mean 'exact match'\?\)"):
         format_named("hf-eval-results").write(exported(offline, dataset="org/data"), tmp_path, metric="exact macth")
+
+
+@every_row("name", ("androidcontrol", "screenspot-v2", "screenspot-pro"))
+def test_a_data_set_is_made_a_benchmark_of_the_hub(name: str, tmp_path: Path) -> None:
+    """The fields of hub-docs' example; the task is the one that results of models name."""
+    hub = pytest.importorskip("huggingface_hub")
+    kind = benchmark_class(name)
+    kind.write_example(tmp_path / "data")
+    model, benchmark = load_model("ui-tars-7b-sft"), load_benchmark(name, tmp_path / "data")
+    engine = ScriptedEngine(lambda request: _reference(model, request))
+    config = RunConfig.model_validate({"model": {"name": "ui-tars-7b-sft"}, "data": {"bench": name, "folder": str(tmp_path)}})
+    runner_of(config, tmp_path / "run", benchmark, model, engine, 4).execute(resume=False)
+    run = exported(tmp_path / "run", dataset="org/data")
+    (path,) = format_named("hf-eval-yaml").write(run, tmp_path / "out", task="steps")
+    written = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert path.name == "eval.yaml" and written["evaluation_framework"] == "inspect-ai" and written["name"] == kind.title
+    assert run.protocol.name in written["description"] and f"bench={name}" in written["description"]
+    (task,) = written["tasks"]
+    (of_model,) = format_named("hf-eval-results").write(run, tmp_path / "out", task="steps")
+    (entry,) = hub.parse_eval_result_entries(yaml.safe_load(of_model.read_text(encoding="utf-8")))
+    assert (entry.task_id, task["config"], task["split"]) == (task["id"], "default", "test")
+    for part in (run.protocol.name, run.manifest.scaffold_line, "set-up: ", run.manifest.benchmark.edition_line):
+        assert part in entry.notes
+
+
+def _reference(model: ABCModel, request: Request) -> str:
+    return model.render(request.task, request.task.action) if request.task.action in model.action_space else "no action"
+
+
+def test_a_section_of_a_model_card(offline: Path, tmp_path: Path) -> None:
+    """Else a number of a card could not be traced to its rules and steps."""
+    run = exported(offline)
+    (path,) = format_named("model-card").write(run, tmp_path)
+    text = path.read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("| exact match"))
+    assert "93.75%" in row and "| 48 | steps |" in row
+    for part in (f"protocol: {run.protocol.name}", "scaffold: ", "set-up: ", run.details["protocol_sha256"]):
+        assert part in text
 
 
 def test_a_model_index(a_run: Path, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def export_results(
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="hf-eval-results: Metric (default: exact match, or success rate).")] = None,
-    task: Annotated[str | None, typer.Option(help="hf-eval-results: Task in the benchmark's eval.yaml.")] = None,
+    task: Annotated[str | None, typer.Option(help="hf-eval-results, hf-eval-yaml: Task in the benchmark's eval.yaml.")] = None,
     images: Annotated[bool, typer.Option("--images", help="atif, inspect: Also write the screenshots.")] = False,
 ) -> None:
     """Write the results of runs in the formats of other tools: Every Eval Ever, Hugging Face, ATIF, Inspect."""
