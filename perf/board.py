@@ -53,9 +53,10 @@ def _imported(runs: Path, data: Path) -> Iterator[str]:
             name, model = f"{name}-{value}", f"{model} {value}"
             file = condition(data / file, source.only, runs.parent / f"{name}.jsonl")
             note += f", the rows whose {field} is {value}"
-        labels = {} if source == UI_GENIE else {"bench": source.benchmark, "data": LISTS}
+        bench, labels = (None, None) if source == UI_GENIE else (source.benchmark, LISTS)
         with chdir(data):
-            import_predictions(file, runs / name, name=model, note=note, answered_only=_partial(source), **labels)
+            partial = _partial(source)
+            import_predictions(file, runs / name, bench=bench, data=labels, name=model, note=note, answered_only=partial)
         yield name
 
 

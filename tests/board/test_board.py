@@ -25,7 +25,7 @@ from guieval.reports.tables.table import Number
 from guieval.steps import StepTaskModel
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
-from tests.reports.scripted_runs import EPISODES, made_run, named
+from tests.reports.scripted_runs import EPISODES, Missed, made_run, named
 
 HOSTILE = "z<script>alert(1)</script>"
 AGENT = ("--model", "lured", "--adapter", str(REPOSITORY / "tests" / "perturbed" / "lured.py"), "--set", "engine=local")
@@ -47,7 +47,11 @@ def measured(number: BoardNumber) -> float | None:
 @pytest.fixture
 def three(tmp_path: Path) -> list[Path]:
     """A run with a slip, an equally good one, and one that is wrong in every second step."""
-    slips = {"good": {("e00", 1)}, "as good": {("e03", 2)}, HOSTILE: lambda episode, step: step % 2 == 1}
+    slips: dict[str, Missed | set[tuple[str, int]]] = {
+        "good": {("e00", 1)},
+        "as good": {("e03", 2)},
+        HOSTILE: lambda episode, step: step % 2 == 1,
+    }
     return [
         made_run(tmp_path / f"run{place}", missed, rewrite=named(name)) for place, (name, missed) in enumerate(slips.items())
     ]
