@@ -29,6 +29,7 @@ LARGER: dict[str, Tier] = {
     "online/test_demonstrate.py": "ci",
     "online/test_device_actions.py": "ci",
     "perf/test_reproduce_commands.py": "ci",
+    "perf/test_board.py": "ci",
     "perf/test_reproduced.py": "ci",
     "project/test_core_alone.py": "ci",
     "project/test_first_run.py": "ci",

@@ -139,7 +139,8 @@ def _pairs_table(pairs: Sequence[PairOrder]) -> Table | None:
         for each in of
         if each.changes or each.levels
     )
-    heads = columns("first", "second", "first ahead", "second ahead", "equal", "open", folds=("first ahead", "second ahead"))
+    names = ("first", "second", "first ahead", "second ahead", "equal", "open")
+    heads = columns(*names, folds=names)
     notes = ("*: the paired test decides this order.",)
     return Table("Pairs whose order depends on the protocol", heads, rows, notes, keys=2) if rows else None
 

@@ -25,7 +25,7 @@ from guieval.reports.tables.table import Number
 from guieval.steps import StepTaskModel
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
-from tests.reports.scripted_runs import EPISODES, made_run, named
+from tests.reports.scripted_runs import EPISODES, Missed, made_run, named
 
 HOSTILE = "z<script>alert(1)</script>"
 AGENT = ("--model", "lured", "--adapter", str(REPOSITORY / "tests" / "perturbed" / "lured.py"), "--set", "engine=local")
@@ -47,7 +47,11 @@ def measured(number: BoardNumber) -> float | None:
 @pytest.fixture
 def three(tmp_path: Path) -> list[Path]:
     """A run with a slip, an equally good one, and one that is wrong in every second step."""
-    slips = {"good": {("e00", 1)}, "as good": {("e03", 2)}, HOSTILE: lambda episode, step: step % 2 == 1}
+    slips: dict[str, Missed | set[tuple[str, int]]] = {
+        "good": {("e00", 1)},
+        "as good": {("e03", 2)},
+        HOSTILE: lambda episode, step: step % 2 == 1,
+    }
     return [
         made_run(tmp_path / f"run{place}", missed, rewrite=named(name)) for place, (name, missed) in enumerate(slips.items())
     ]
@@ -218,6 +222,37 @@ def test_repeats_have_one_row_and_one_command_of_all(tmp_path: Path, guieval: Co
     number = next(numbers_of(board))
     assert "--repeats 2" in number.commands[0] and number.commands[0].endswith(f"--out {tmp_path / 'r'}")
     assert guieval(*shlex.split(number.commands[1])[1:]).code == 0
+
+
+@pytest.mark.ci
+def test_a_campaign_feeds_the_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guieval: CommandLine) -> None:
+    """Runs of two models in two modes, from the folder of a campaign alone; ranks are within a mode."""
+    monkeypatch.chdir(tmp_path)
+    text = "models: [ocr-baseline, {model: ocr-errant, options: {slip: 0.5}}]\nbenchmarks: [demo]\nmodes: [offline, sop]\n"
+    Path("small.yaml").write_text(text + "settings: {limit: 2}\n", encoding="utf-8")
+    assert guieval("campaign", "small.yaml", "--quiet").code == 0
+    assert guieval("leaderboard", "--site", "site", "runs/small").code == 0
+    numbers = list(numbers_of(package.leaderboard("runs/small", protocol="all")))
+    assert {(of(each, "model"), of(each, "mode")) for each in numbers} == {
+        (model, mode) for model in ("ocr-baseline", "ocr-errant") for mode in ("offline", "sop")
+    }
+    assert all(str(of(each, "rank")).endswith("of 2") for each in numbers if of(each, "metric") == "exact match")
+    page = Path("site/demo.html").read_text(encoding="utf-8")
+    assert all(
+        f"guieval score runs/small/{run.name} --protocol osatlas" in page for run in Path("runs/small").glob("ocr-*-demo-*")
+    )
+
+
+def test_the_hours_of_the_first_table_are_those_of_the_measured_rate(guieval: CommandLine) -> None:
+    """Fault: another number of steps or another rate than docs/campaigns.md says."""
+    page = (REPOSITORY / "docs" / "campaigns.md").read_text(encoding="utf-8")
+    said = re.search(
+        r"These are ([\d,]+) requests.*?\*\*([\d.]+) GPU hours\*\* on one H100 at ([\d.]+) steps a second", page, re.DOTALL
+    )
+    assert said is not None
+    done = guieval("campaign", "first-table", "--dry-run", "--pace", said[3])
+    assert done.code == 0 and said[1] in done.out and f"at most {said[2]} h" in done.out
+    assert f"| {said[3]} steps/s |" in (REPOSITORY / "docs" / "gpu.md").read_text(encoding="utf-8")
 
 
 def test_a_number_of_a_row_of_two_runs_has_the_command_of_its_own(tmp_path: Path) -> None:

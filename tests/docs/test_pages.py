@@ -74,7 +74,7 @@ REFUSED: dict[str, str] = {
 ELSEWHERE = (
     r"(?<!\S)\.\.\.(?!\S)|\[--",  # a pattern of commands
     r"GRPOTrainer|verl|^from trl|^from verifiers",  # tests/rewards and tests/training
-    r"campaign ui-s1-table|runs/ui-s1-table",  # tests/training
+    r"campaign ui-s1-table|runs/(?:ui-s1|first)-table",  # tests/training
     r"--bench (?:miniwob|desktop)|serve-environment miniwob|record --bench demo --agent ocr-baseline",  # tests/online
     r"guieval doctor (?:androidworld|osworld)",  # it ends with 1 for what is missing here: tests/connectors
 )
