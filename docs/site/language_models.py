@@ -57,5 +57,5 @@ def heads(text: str) -> tuple[str, str]:
     below = text[title.end() :] if title else text
     paragraphs = (" ".join(part.split()) for part in below.split("\n\n") if re.match(r"[\w`*\[]", part))
     first = re.sub(r"\[([^\]]+)\]\([^)]+\)|\*\*", r"\1", next(paragraphs, ""))
-    sentence = re.match(r".+?[.:](?= |$)", first)
+    sentence = re.match(r".+?\.(?= |$)", first)
     return (title[1] if title else "guieval").replace("`", ""), (sentence[0] if sentence else first).rstrip(":")
