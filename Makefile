@@ -71,9 +71,11 @@ test-all: browser $(VENV)/.dev-all
 test-alone: $(VENV)/.dev-all
 	$(BIN)/python -m tests.alone tests --tier core -rs
 
-# The documentation site; its pages and their search need no network and no server.
+# The documentation site; its pages and their search need no network and no server. With VERSION=0.1.0 it is put next to those of other
+# versions into build/docs, whose pages have a list of all.
+VERSION ?=
 docs: $(VENV)/.dev-all
-	$(BIN)/python docs/site/build.py
+	$(BIN)/python docs/site/build.py $(VERSION)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

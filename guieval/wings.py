@@ -14,7 +14,10 @@ from typing import Any
 
 from guieval.errors import UsageError
 
-WINGS = ("conformance", "playground", "connectors", "graphs", "exchange", "cluster", "studies", "perturbed", "training")
+WINGS = (
+    *("conformance", "playground", "connectors", "graphs", "exchange", "cluster"),
+    *("studies", "perturbed", "board", "training", "assistants", "plugins"),
+)
 
 
 def absent(error: ImportError) -> bool:

@@ -14,6 +14,7 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 LARGER: dict[str, Tier] = {
     "studies/decisions/test_consistency_command.py": "ci",
     "studies/decisions/test_mix_interrupted.py": "ci",
+    "assistants/test_mcp.py": "ci",
     "browser": "ci",
     "cli/test_cli_plot.py": "ci",
     "cli/test_cli_audit_engine.py": "ci",

@@ -20,6 +20,21 @@ _Key: TypeAlias = tuple[str, Size, Size | None, Crop | None, Size | None]
 """File, the size its record says it has, the size to send and the part of it: what decides a screenshot's bytes."""
 
 
+def read_image(root: Path, image: ImageRef, encoding: Encoding, *, check: bool) -> Screenshot:
+    """The picture to send, read now: what :meth:`ImageLoader.load` gives. Raises :class:`ScreenshotError`."""
+    return read_screenshot(
+        root,
+        image.task.screenshot,
+        image.task.screenshot_size,
+        image.resize,
+        check=check,
+        jpeg=encoding.jpeg,
+        only_png=encoding.format == "png",
+        crop=image.crop,
+        canvas=image.canvas,
+    )
+
+
 class ImageLoader:
     """Reads, resizes and encodes screenshots off the event loop, each (file, size) once, in a cache of bounded bytes.
 
@@ -31,7 +46,7 @@ class ImageLoader:
         self, root: Path, threads: ThreadPoolExecutor, *, form: ImageForm, check: bool = True, encoding: Encoding = AS_IT_IS
     ) -> None:
         self._form = form
-        self._jpeg, self._only_png = encoding.jpeg, encoding.format == "png"
+        self._encoding = encoding
         self._check = check
         self._root = root
         self._threads = threads
@@ -60,18 +75,7 @@ class ImageLoader:
         return screenshot
 
     def _read(self, image: ImageRef) -> Screenshot:
-        task = image.task
-        screenshot = read_screenshot(
-            self._root,
-            task.screenshot,
-            task.screenshot_size,
-            image.resize,
-            check=self._check,
-            jpeg=self._jpeg,
-            only_png=self._only_png,
-            crop=image.crop,
-            canvas=image.canvas,
-        )
+        screenshot = read_image(self._root, image, self._encoding, check=self._check)
         # here, in a thread, and not when the request is written
         if self._form == "base64" or (self._form == "file" and screenshot.path is None):
             _ = screenshot.base64
