@@ -211,12 +211,15 @@ class Usage(Frozen):
     def stated(self) -> bool:
         return self.prompt_tokens is not None or self.completion_tokens is not None
 
+    @property
+    def whole(self) -> bool:
+        return self.prompt_tokens is not None and self.completion_tokens is not None
+
 
 _REST = "of the other responses that were received and paid for: attempts that could not be used, looks of a computer-use model"
 OtherUsage: TypeAlias = Annotated[tuple[Usage, ...], Field(exclude_if=not_, description=_REST)]
-KeyRemoved: TypeAlias = Annotated[
-    bool, Field(exclude_if=not_, description="the response held the API key, which was removed from it")
-]
+_KEY = "the response held the API key, which was removed from it"
+KeyRemoved: TypeAlias = Annotated[bool, Field(exclude_if=not_, description=_KEY)]
 
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
