@@ -27,7 +27,7 @@ desktop:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser desktop demo docs test test-ci test-alone test-all check check-ci check-full lint types types-all wheel pyright resolve lowest image
+.PHONY: browser desktop demo docs test test-ci test-alone test-all check check-ci check-full lint types types-all wheel pyright resolve lock lowest image
 .PHONY: test-formats test-vllm test-train test-trainers test-learning test-plugins test-verl test-gpu gpu coverage kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
@@ -71,9 +71,11 @@ test-all: browser $(VENV)/.dev-all
 test-alone: $(VENV)/.dev-all
 	$(BIN)/python -m tests.alone tests --tier core -rs
 
-# The documentation site; its pages and their search need no network and no server.
+# The documentation site; its pages and their search need no network and no server. With VERSION=0.1.0 it is put next to those of other
+# versions into build/docs, whose pages have a list of all.
+VERSION ?=
 docs: $(VENV)/.dev-all
-	$(BIN)/python docs/site/build.py
+	$(BIN)/python docs/site/build.py $(VERSION)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -122,6 +124,12 @@ resolve: $(VENV)/.demo
 		$(BIN)/uv pip compile --quiet --no-header --python-version $$version --extra all pyproject.toml --output-file build/all-$$version.txt \
 			&& echo "Python $$version: `grep -c == build/all-$$version.txt` packages" || exit 1; \
 	done
+
+# The versions of the demo's packages, with their hashes, for every Python and system: requirements/demo.txt, newest first.
+lock: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-annotate --custom-compile-command 'make lock' \
+		--python-version 3.11 --extra baseline --extra report pyproject.toml --output-file requirements/demo.txt
 
 # The core and the light extras in the lowest versions that pyproject.toml allows, installed and used: 600 MB in build/lowest. Heavy
 # extras are only resolved.

@@ -1,5 +1,6 @@
-"""Computes the package list and makes editable installs findable from everywhere; all else is in pyproject.toml."""
+"""Computes the package list and the description, and makes editable installs findable; all else is in pyproject.toml."""
 
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
@@ -9,6 +10,13 @@ from setuptools.command.editable_wheel import editable_wheel
 
 FOLDERS = ("benchmarks", "model_adapters", "configs")
 FINDER_FIRST = 'import sys; sys.meta_path.sort(key=lambda f: not f.__module__.startswith("__editable___guieval_"))\n'
+
+
+def description() -> str:
+    """README.md as a package index shows it: without pictures and links of the repository, which lead nowhere there."""
+    text = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    text = re.sub(r"^!\[[^\]]*\]\((?!https:)[^)]*\)\n\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"\[([^\]]*)\]\((?!https:)[^)]*\)", r"\1", text)
 
 
 class EditableWheel(editable_wheel):
@@ -34,6 +42,8 @@ class EditableWheel(editable_wheel):
 
 
 setup(
+    long_description=description(),
+    long_description_content_type="text/markdown",
     packages=find_namespace_packages(include=["guieval", "guieval.*"])
     + [f"guieval.{name}" for folder in FOLDERS for name in find_namespace_packages(include=[folder, f"{folder}.*"])],
     package_dir={f"guieval.{folder}": folder for folder in FOLDERS},

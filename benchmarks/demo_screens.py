@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guieval.actions import ActionSpace, Boxes, Click
 from guieval.data.benchmark import EpisodeRef
-from guieval.data.screenshots import stored
+from guieval.data.orientations import stored
 from guieval.frames import Size
 from guieval.playground.icons.screens import ICONS, draw_screen, goal_text
 from guieval.playground.icons.screens import VERSION as ICONS_VERSION

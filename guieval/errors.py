@@ -271,3 +271,12 @@ def harmless(text: str) -> str:
     return "".join(
         char if char.isprintable() or char in _KEPT else " " if char.isspace() and char >= "\xa0" else "\ufffd" for char in text
     )
+
+
+def whole_text(text: str) -> str:
+    """The text with lone surrogates (an emoji cut in two) replaced, as UTF-8 cannot encode them; adjacent halves are joined."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -7,6 +7,7 @@ in a journal. Both are written as one JSON line and can be read without their pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, get_args
 
@@ -14,14 +15,16 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 
 from guieval.actions import Action, Boxes, Frozen, StopStatus
 from guieval.errors import BOXES_DIVIDED, DataError, first_problem
+from guieval.errors import whole_text as whole_text  # its former place
 
 Setting: TypeAlias = Literal["high", "low", "grounding"]
 Verdict: TypeAlias = Literal["right", "wrong", "unparseable", "unsupported", "infrastructure_failure"]
 Model = TypeVar("Model", bound=BaseModel)
-VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unparseable", "unsupported", "infrastructure_failure")
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 HistoryOrigin: TypeAlias = Literal["reference", "model"]
 PatchedBy: TypeAlias = Literal["thought-free", "off-policy", "on-policy"]
 
+_Side: TypeAlias = Annotated[int, Field(ge=1)]
 MOST_TOKENS = 10**9
 """Larger counts for one request are treated as unknown."""
 LOWEST_LOGPROB, HIGHEST_LOGPROB = -9999.0, 0.01
@@ -46,7 +49,7 @@ LogProbability: TypeAlias = Annotated[float | None, BeforeValidator(known_logpro
 
 def _rare(default: Any, description: str) -> Any:
     """A field that a line has only if it is not empty, as in earlier versions."""
-    return Field(default, description=description, exclude_if=lambda value: not value)
+    return Field(default, description=description, exclude_if=not_)
 
 
 class StepKey(NamedTuple):
@@ -58,8 +61,7 @@ class StepKey(NamedTuple):
     step_index: int
 
     def __str__(self) -> str:
-        subset = f"{self.subset}/" if self.subset else ""
-        return f"{self.benchmark}/{subset}{self.episode_id}#{self.step_index}"
+        return f"{EpisodeKey(*self[:3])}#{self.step_index}"
 
 
 class EpisodeKey(NamedTuple):
@@ -109,9 +111,7 @@ class StepTaskModel(Frozen):
     instruction: str = Field(description="the episode's goal, or the grounding query")
     low_level_instruction: str | None = Field(None, description="what to do at this step, if the benchmark provides it")
     screenshot: str = Field(description="path, relative to the benchmark's data folder, opened only when used")
-    screenshot_size: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] = Field(
-        description="(width, height) in pixels"
-    )
+    screenshot_size: tuple[_Side, _Side] = Field(description="(width, height) in pixels")
     action: Action = Field(description="reference action")
     alternatives: tuple[Action, ...] = Field((), description="further actions that count as right, like the reference")
     targets: Boxes = Field(default_factory=Boxes, description="boxes where a right click may land")
@@ -216,27 +216,19 @@ class Usage(Frozen):
         return self.prompt_tokens is not None and self.completion_tokens is not None
 
 
-OtherUsage: TypeAlias = Annotated[
-    tuple[Usage, ...],
-    Field(
-        exclude_if=lambda others: not others,
-        description="of the other responses that were received and paid for: attempts that could not be used, looks of a "
-        "computer-use model",
-    ),
-]
-KeyRemoved: TypeAlias = Annotated[
-    bool, Field(exclude_if=lambda removed: not removed, description="the response held the API key, which was removed from it")
-]
+_REST = "of the other responses that were received and paid for: attempts that could not be used, looks of a computer-use model"
+OtherUsage: TypeAlias = Annotated[tuple[Usage, ...], Field(exclude_if=not_, description=_REST)]
+_KEY = "the response held the API key, which was removed from it"
+KeyRemoved: TypeAlias = Annotated[bool, Field(exclude_if=not_, description=_KEY)]
 
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     """The tokens of several responses, each count over those that state it; ``None`` if none states any."""
-    stated = [usage for usage in usages if usage is not None and usage.stated]
-    if not stated:
-        return None
-    prompts = [usage.prompt_tokens for usage in stated if usage.prompt_tokens is not None]
-    completions = [usage.completion_tokens for usage in stated if usage.completion_tokens is not None]
-    return Usage(prompt_tokens=sum(prompts) if prompts else None, completion_tokens=sum(completions) if completions else None)
+    known = [usage for usage in usages if usage is not None]
+    prompts = [usage.prompt_tokens for usage in known if usage.prompt_tokens is not None]
+    completions = [usage.completion_tokens for usage in known if usage.completion_tokens is not None]
+    total = Usage(prompt_tokens=sum(prompts) if prompts else None, completion_tokens=sum(completions) if completions else None)
+    return total if total.stated else None
 
 
 def usage_by_model(usages: Iterable[Usage | None]) -> dict[str, Usage]:
@@ -322,9 +314,7 @@ class StepRecord(Frozen):
     patch: Patch | None = _rare(None, "what later steps see of this one, if its mismatch was patched")
     earlier: tuple[int, ...] = _rare((), "indices of samples that an earlier record of the step also has")
     models: tuple[str, ...] = _rare((), "model names that the responses report, without repetitions")
-    screen: tuple[int, str] | None = _rare(
-        None, "the screenshot that was sent: size of its file in bytes, first 16 digits of its SHA-256"
-    )
+    screen: tuple[int, str] | None = _rare(None, "the screenshot sent: bytes of its file, first 16 digits of its SHA-256")
 
     @property
     def sample(self) -> Sample:
@@ -333,8 +323,7 @@ class StepRecord(Frozen):
     @property
     def billed(self) -> tuple[Sample, ...]:
         """The samples, the first with the responses of earlier tries and of the step's patch too: what the step cost."""
-        besides = [usage for sample in self.retried for usage in sample.responses]
-        besides += () if self.patch is None else self.patch.responses
+        besides = [usage for each in (*self.retried, self.patch) if each is not None for usage in each.responses]
         if not besides:
             return self.samples
         others = (*self.sample.other_usage, *(usage or Usage() for usage in besides))
@@ -511,12 +500,3 @@ def validated(model: type[Model], text: str | bytes, *, file: Path | str, line: 
         problem = first_problem(error, model)
         field = f", field {problem.field}" if problem.path else ""
         raise DataError(f"{file}, line {line}{field}: {problem.sentence}") from None
-
-
-def whole_text(text: str) -> str:
-    """The text with lone surrogates (an emoji cut in two) replaced, as UTF-8 cannot encode them; adjacent halves are joined."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

@@ -15,16 +15,8 @@ from typing import Any
 from guieval.errors import UsageError
 
 WINGS = (
-    "conformance",
-    "playground",
-    "connectors",
-    "graphs",
-    "exchange",
-    "cluster",
-    "studies",
-    "perturbed",
-    "training",
-    "plugins",
+    *("conformance", "playground", "connectors", "graphs", "exchange", "cluster"),
+    *("studies", "perturbed", "board", "training", "assistants", "plugins"),
 )
 
 

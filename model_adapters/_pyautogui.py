@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from guieval import actions as act
-from guieval.errors import ParseError
+from guieval.errors import ParseError, whole_text
 from guieval.models import ABCModel
 from guieval.models.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 _MODULES = ("pyautogui", "computer", "time")
 _XY = ("x", "y")

@@ -17,14 +17,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from guieval import actions as act
-from guieval.errors import IncompleteAction, ParseError
+from guieval.errors import IncompleteAction, ParseError, whole_text
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, Family, ImageRef, Message, ModelInput, Options, ParsedResponse, chat
 from guieval.models.parsing import MAX_REPAIR, json_value, split_reasoning
 from guieval.models.parsing.call_tables import BUTTON_NAMES, Arguments, amount
 from guieval.models.prompts import main_instruction, own_response
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 IMAGE = "(<image>./</image>)"
 """Where vLLM puts the screenshot into the turn's text; without it the image would come before the question."""

@@ -17,13 +17,13 @@ from typing import Any, Literal, TypeAlias
 from pydantic import Field
 
 from guieval.actions import Action, ActionSpace, Click, Drag, Open, Stop, Type, Unsupported, Wait
-from guieval.errors import ParseError
+from guieval.errors import ParseError, whole_text
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import PATCH, ABCModel, Family, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.models.parsing import call_tables as calls
 from guieval.models.parsing import clicked, decoded, is_place, numbers, place, split_reasoning
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 Prompt: TypeAlias = Literal["androidcontrol", "magicrich", "readme"]
 

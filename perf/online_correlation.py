@@ -5,8 +5,8 @@ folder, for ``guieval study correlate --table`` and ``guieval plot reliability -
 ``blind.yaml`` with those whose mistakes do not depend on the past that they see. With ``--errors`` the agents are those of
 :data:`ERRORS`, and ``fatal.yaml`` has those whose errors a task cannot forgive. With ``--environment miniwob``
 the tasks are pages of MiniWoB++, and the references are an expert's demonstrations; with ``--environment icons`` they are
-the drawn icons of ``demo-icons``, where a tap on a wrong icon ends a task. With ``--graph`` the phone's graph is recorded, and
-each agent acts in it too. With ``--trainings FOLDER`` the checkpoints
+the drawn icons of ``demo-icons``, where a tap on a wrong icon ends a task. With ``--graph`` a graph of them is recorded too,
+and each agent acts in it. With ``--trainings FOLDER`` the checkpoints
 of the tiny policy in that folder are agents too (on the phone), and ``trained.yaml`` is a table of these alone.
 
 Agents of one family differ in a number only, so intervals are over families (``family`` in the tables). Success is defined by
@@ -23,7 +23,7 @@ import argparse
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,14 @@ import yaml
 
 import guieval
 from guieval.data.screenshots import read_screenshot
-from guieval.graphs.recording import record_graphs
+from guieval.graphs.recording import RecordedGraphsCount, record_graphs
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.registry import load_benchmark
 
 RECORDED = ("offline", "soeval", "sop")
 HOME: dict[str, Any] = {"off_path": "home"}
+Recorder = Callable[..., Any]
 Family = dict[str, dict[str, Any]]
 """Agents that differ in one number only, by their names."""
 AGENTS: dict[str, Family] = {
@@ -181,33 +182,19 @@ def trained(folder: Path) -> dict[str, dict[str, Any]]:
     return agents
 
 
-def phone(episodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of runs on recorded steps of the phone, and of runs on the phone."""
-    settings = {"bench": "demo", "bench_options": {"episodes": episodes}}
-    return settings, settings
-
-
-def icons(episodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The same of the drawn icons, where a tap on a wrong one ends the task."""
-    settings = {"bench": "demo-icons", "bench_options": {"episodes": episodes}}
+def drawn(bench: str, episodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of runs on recorded steps of the phone or of the icons, and of runs on them."""
+    settings = {"bench": bench, "bench_options": {"episodes": episodes}}
     return settings, settings
 
 
 def miniwob(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of runs on the expert's demonstrations in :data:`PAGES`, and of runs on the pages; records them first."""
     options: dict[str, Any] = {"scale": 2, "max_steps": 15}
-    episodes = folder / "episodes"
-    if not episodes.exists():
-        making = folder / "episodes.tmp"
-        shutil.rmtree(making, ignore_errors=True)
-        made = demonstrate(load_environment("miniwob", **options), making, tasks=PAGES)
-        if made.episodes < len(PAGES):
-            raise SystemExit(f"the expert does not succeed in {', '.join(made.failed + made.unknown)}")
-        making.rename(episodes)
     chosen = folder / "tasks.txt"
     chosen.write_text("".join(f"{page}\n" for page in PAGES), encoding="utf-8")
     acted = {"bench": "miniwob", "bench_options": options, "episodes": chosen, "environments": 3}
-    return {"bench": "episodes", "data": episodes}, acted
+    return recorded(folder / "episodes", acted, demonstrate, PAGES), acted
 
 
 def write_answers(file: Path, settings: dict[str, Any]) -> None:
@@ -222,21 +209,24 @@ def write_answers(file: Path, settings: dict[str, Any]) -> None:
     file.write_text(json.dumps(answers), encoding="utf-8")
 
 
-def phone_graph(folder: Path, episodes: int) -> dict[str, Any]:
-    """The settings of runs in the phone's graph; records it first."""
+def recorded(folder: Path, acted: dict[str, Any], record: Recorder, tasks: Sequence[str] | None = None) -> dict[str, Any]:
+    """The settings of runs on what is recorded of an environment, in a folder; records it first."""
     if not folder.exists():
         making = folder.with_suffix(".tmp")
         shutil.rmtree(making, ignore_errors=True)
-        record_graphs(load_environment("demo", episodes=episodes), making)
+        made = record(load_environment(acted["bench"], **acted["bench_options"]), making, tasks=tasks)
+        demonstrations = made.demonstrations if isinstance(made, RecordedGraphsCount) else made
+        if tasks is not None and demonstrations.episodes < len(tasks):
+            raise SystemExit(f"the expert does not succeed in {', '.join(demonstrations.failed + demonstrations.unknown)}")
         making.rename(folder)
     return {"bench": "episodes", "data": folder}
 
 
 def done(
-    folder: Path, agent: dict[str, Any], recorded: dict[str, Any], acted: dict[str, Any], graph: dict[str, Any] | None
+    folder: Path, agent: dict[str, Any], steps: dict[str, Any], acted: dict[str, Any], graph: dict[str, Any] | None
 ) -> list[Path]:
     """One agent's runs in the modes over steps, online and, if wanted, in a graph, continued where they were stopped."""
-    parts = [("recorded", RECORDED, recorded), ("retry", ("sop-retry",), recorded), ("online", ("online",), acted)]
+    parts = [("recorded", RECORDED, steps), ("retry", ("sop-retry",), steps), ("online", ("online",), acted)]
     parts += [] if graph is None else [("graph", ("graph",), graph)]
     for out, mode, settings in ((folder / name, modes, of) for name, modes, of in parts):
         if out.exists():
@@ -274,7 +264,7 @@ def main() -> None:
     parser.add_argument("--environment", choices=("phone", "miniwob", "icons"), default="phone")
     parser.add_argument("--episodes", type=int, default=60, help="tasks of the phone, or of the icons")
     parser.add_argument("--errors", action="store_true", help="24 agents with 14 other kinds of error")
-    parser.add_argument("--graph", action="store_true", help="act in a recorded graph of the phone too")
+    parser.add_argument("--graph", action="store_true", help="act in a recorded graph of the environment too")
     parser.add_argument("--trainings", type=Path, help="folder with the trainings of the tiny policy on the phone")
     arguments = parser.parse_args()
     if arguments.trainings is not None and (arguments.environment != "phone" or arguments.errors):
@@ -283,19 +273,19 @@ def main() -> None:
     vars(import_module("guieval.model_adapters.ocr_baseline"))["REMEMBERED_SCREENS"] = 50_000
     arguments.folder.mkdir(parents=True, exist_ok=True)
     on_phone = arguments.environment == "phone"
-    if arguments.graph and not on_phone:
-        parser.error("--graph is of the phone: leave out --environment")
-    graph = phone_graph(arguments.folder.absolute() / "graph", arguments.episodes) if arguments.graph else None
-    if arguments.environment == "miniwob":
-        recorded, acted = miniwob(arguments.folder.absolute())
+    pages = arguments.environment == "miniwob"
+    if pages:
+        steps, acted = miniwob(arguments.folder.absolute())
     else:
-        recorded, acted = (phone if on_phone else icons)(arguments.episodes)
+        steps, acted = drawn("demo" if on_phone else "demo-icons", arguments.episodes)
+    graphs = arguments.folder.absolute() / "graph"
+    graph = recorded(graphs, acted, record_graphs, PAGES if pages else None) if arguments.graph else None
     families = AGENTS if on_phone else PAGE_AGENTS
     if arguments.errors:
         families = {family: agents for of_kind in ERRORS.values() for family, agents in of_kind.items()}
     answers = arguments.folder.absolute() / "answers.json"
     if not answers.exists():
-        write_answers(answers, recorded)
+        write_answers(answers, steps)
     common = {"answers": str(answers), **(HOME if arguments.errors and on_phone else {})}
     agents = {
         name: (family, {"model": "ocr-errant", "options": {**common, **options}})
@@ -307,7 +297,7 @@ def main() -> None:
     rows = []
     for name, (family, agent) in agents.items():
         folder = arguments.folder / re.sub(r"\W+", "-", name)
-        values = list(figures(done(folder, agent, recorded, acted, graph)))
+        values = list(figures(done(folder, agent, steps, acted, graph)))
         rows.append({"model": name, "family": family, "values": values})
         print(name, *values, flush=True)
     write_table(arguments.folder / "agents.yaml", rows)

@@ -165,10 +165,10 @@ class Compared:
 def compare(source: Source, folder: Path) -> Compared:
     """Score one file of the folder of all data, and compare it with its own verdicts row by row."""
     with TemporaryDirectory() as made:
-        file = _file(source, folder)
+        file = file_of(source, folder)
         stated = _stated(source, folder, file)
         if source.only is not None:
-            file = _condition(file, source.only, Path(made) / "rows.jsonl")
+            file = condition(file, source.only, Path(made) / "rows.jsonl")
         benchmark = _benchmark(source.benchmark, folder / LISTS)
         protocol = source.protocol or benchmark.protocol
         evaluator = ActionEvaluator(protocol)
@@ -217,7 +217,7 @@ def _reason(row: PredictionRow, theirs: bool) -> str:
 def _stated(source: Source, folder: Path, file: Path) -> Score:
     """The score as the file, or the summary beside it, states it; else the verdicts in the rows, counted."""
     if source.only is not None:
-        summaries = _json(_file(source._replace(name="summary.json"), folder))
+        summaries = _json(file_of(source._replace(name="summary.json"), folder))
         result = next(each for each in summaries if each["config"] == source.only[1])
         return Score(result["correct"], result["samples"])
     verdicts = list(map(verdict, _rows(file)))
@@ -245,7 +245,8 @@ def _rows(file: Path) -> Iterator[PredictionRow]:
         yield row
 
 
-def _condition(file: Path, only: tuple[str, str], out: Path) -> Path:
+def condition(file: Path, only: tuple[str, str], out: Path) -> Path:
+    """Write the rows of ``file`` with that value in that field to ``out``."""
     field, value = only
     chosen = (row.values for row in _rows(file) if row.value(field) == value)
     out.write_text("".join(json.dumps(values) + "\n" for values in chosen), encoding="utf-8")
@@ -263,7 +264,8 @@ def _steps(name: str, folder: Path) -> tuple[StepTaskModel, ...]:
     return tuple(step for ref in benchmark.index() for step in benchmark.load(ref).steps)
 
 
-def _file(source: Source, folder: Path) -> Path:
+def file_of(source: Source, folder: Path) -> Path:
+    """The file below the folder of all data, packed or not; :class:`DataError` if it is not there."""
     file = folder / FILES / f"{source.repository.replace('/', '+')}__{source.name}"
     packed = file.with_name(f"{file.name}.gz")
     if not file.is_file() and not packed.is_file():
@@ -278,9 +280,9 @@ def _json(file: Path) -> Any:
 
 def ui_genie(folder: Path) -> list[str]:
     """The row of UI-Genie's results, which state four figures and hold a reply to the wrong steps only."""
-    stated = _json(_file(UI_GENIE._replace(name="acc.json"), folder))
+    stated = _json(file_of(UI_GENIE._replace(name="acc.json"), folder))
     with TemporaryDirectory() as made:
-        columns = judge_run(import_predictions(_file(UI_GENIE, folder), Path(made) / "run").directory).columns()
+        columns = judge_run(import_predictions(file_of(UI_GENIE, folder), Path(made) / "run").directory).columns()
     (judged,) = columns.judged.values()
     (found,) = columns.judged
     figures = summarise(columns, get_protocol(found), intervals=False).own

@@ -14,6 +14,7 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 LARGER: dict[str, Tier] = {
     "studies/decisions/test_consistency_command.py": "ci",
     "studies/decisions/test_mix_interrupted.py": "ci",
+    "assistants/test_mcp.py": "ci",
     "browser": "ci",
     "cli/test_cli_plot.py": "ci",
     "cli/test_cli_audit_engine.py": "ci",
@@ -28,6 +29,7 @@ LARGER: dict[str, Tier] = {
     "online/test_demonstrate.py": "ci",
     "online/test_device_actions.py": "ci",
     "perf/test_reproduce_commands.py": "ci",
+    "perf/test_board.py": "ci",
     "perf/test_reproduced.py": "ci",
     "project/test_core_alone.py": "ci",
     "project/test_first_run.py": "ci",

@@ -95,9 +95,8 @@ def loader_options(pairs: Sequence[str]) -> dict[str, Any]:
 
     Raises :class:`guieval.errors.UsageError` for anything else.
     """
-    from guieval.errors import UsageError
+    from guieval.errors import UsageError, whole_text
     from guieval.running.config import read_value
-    from guieval.steps import whole_text
 
     options: dict[str, Any] = {}
     for pair in pairs:

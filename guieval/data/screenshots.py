@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
 from guieval.data.files import open_file, read_bytes
 from guieval.data.names import path_inside
+from guieval.data.orientations import ORIENTATION, TURNS, turned
 from guieval.errors import ScreenshotError
 from guieval.frames import Size
 
@@ -40,23 +41,8 @@ MAX_BYTES = 64 * 1024 * 1024
 _AT_ONCE = 1 << 20  # bytes unpacked at a time
 _MOST_CHECKED = 50_000
 _MOST_CHUNKS = 100_000  # ones of 8 KB would be 800 MB
-_ORIENTATION = 0x0112
 _METADATA = frozenset({"exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif"})
 _LATE_METADATA = (b"Raw profile type exif\0", b"XML:com.adobe.xmp\0")
-
-_TURNS = {
-    1: ("as it is", None),
-    2: ("mirrored", "FLIP_LEFT_RIGHT"),
-    3: ("turned by 180 degrees", "ROTATE_180"),
-    4: ("mirrored and turned by 180 degrees", "FLIP_TOP_BOTTOM"),
-    5: ("mirrored and turned left by 90 degrees", "TRANSPOSE"),
-    6: ("turned right by 90 degrees", "ROTATE_270"),
-    7: ("mirrored and turned right by 90 degrees", "TRANSVERSE"),
-    8: ("turned left by 90 degrees", "ROTATE_90"),
-}
-"""Each orientation's turn in words, and as Pillow calls it."""
-_BACK = {6: 8, 8: 6}
-"""The orientations whose turn another one undoes."""
 
 Crop: TypeAlias = tuple[int, int, int, int]
 """(left, top, right, bottom) in pixels of the turned picture; right and bottom are not part of it."""
@@ -87,7 +73,7 @@ class Header(NamedTuple):
     @property
     def turned(self) -> str:
         """The orientation's turn in words: where the file's pixels are taken to."""
-        return _TURNS[self.orientation][0]
+        return TURNS[self.orientation][0]
 
     def other_size(self, recorded: Size) -> str | None:
         """A clause that completes "the screenshot X ..." if the size is not the ``recorded`` one."""
@@ -230,32 +216,6 @@ def picture(data: bytes, at_most: Size | None = None) -> Image:
     if at_most is not None:
         image.thumbnail(at_most, PIL.Image.Resampling.LANCZOS)
     return image
-
-
-def turned(image: Image, orientation: int) -> Image:
-    """The image turned as an EXIF orientation, 1 to 8, says."""
-    from PIL.Image import Transpose
-
-    turn = _TURNS[orientation][1]
-    return image if turn is None else image.transpose(Transpose[turn])
-
-
-def unturned(image: Image, orientation: int) -> Image:
-    """The image of which :func:`turned` makes this one."""
-    return turned(image, _BACK.get(orientation, orientation))
-
-
-def unturned_point(x: float, y: float, orientation: int) -> tuple[float, float]:
-    """Where a point in thousandths of an image is in that of :func:`unturned`; as it is for orientations that mirror."""
-    return {3: (1000.0 - x, 1000.0 - y), 6: (y, 1000.0 - x), 8: (1000.0 - y, x)}.get(orientation, (x, y))
-
-
-def stored(image: Image, orientation: int) -> bytes:
-    """A PNG file that shows the image to readers that turn its pixels as its EXIF orientation says."""
-    held = unturned(image, orientation)
-    exif = held.getexif()
-    exif[_ORIENTATION] = orientation
-    return _encoded(held, "PNG", compress_level=1, exif=exif)
 
 
 def png(image: Image) -> bytes:
@@ -409,8 +369,8 @@ def _orientation(image: ImageFile, *, late: bool) -> int:
             image.load()
         if not image.info.keys() & _METADATA:
             return 1
-        value: Any = Image.getexif(image).get(_ORIENTATION)  # that of PNG files decodes them
-        return int(value) if value in _TURNS else 1
+        value: Any = Image.getexif(image).get(ORIENTATION)  # that of PNG files decodes them
+        return int(value) if value in TURNS else 1
     except Exception:  # metadata can be broken in any way, and what cannot be read turns nothing
         return 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +52,10 @@ class Imported:
 
 
 class Given(NamedTuple):
-    """A source, what tables call the ``model`` that it is of, and for a file of answers how they count and to which steps."""
+    """A source, what tables call the ``model`` that it is of, and for a file of answers how they count and to which steps.
+
+    ``words``: the arguments of the import, as a command has them, and ``note`` what the user says of it.
+    """
 
     source: Path
     model: str
@@ -64,6 +68,8 @@ class Given(NamedTuple):
     opened: ABCBenchmark | None = None
     data: Path | None = None
     options: Mapping[str, Any] = {}
+    words: Sequence[str] = ()
+    note: str | None = None
 
 
 class Found(NamedTuple):
@@ -79,6 +85,25 @@ class Found(NamedTuple):
     left_out: int = 0
 
 
+def words_of(arguments: Mapping[str, Any]) -> list[str]:
+    """The words after ``guieval data import`` that give a function's arguments, without ``--out``."""
+    words = [str(arguments["source"])]
+    for name, value in arguments.items():
+        if name in ("source", "out") or value in (None, False, (), {}) or (name, value) == ("mode", "offline"):
+            continue
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif name == "map":
+            words += [option, ",".join(f"{own}={field}" for own, field in value.items())]
+        elif isinstance(value, Mapping):
+            prefix = "model." * (name == "options")
+            words += [word for each, of in value.items() for word in ("--set", f"{prefix}{each}={json.dumps(of)}")]
+        else:
+            words += [word for each in ([value] if isinstance(value, str | Path) else value) for word in (option, str(each))]
+    return words
+
+
 def _manifest(given: Given, format: str, run: Found) -> dict[str, Any]:
     protocol, reader, source = get_protocol(run.protocol), given.reader, given.source
     model: dict[str, Any] = {} if reader is None else reader.config.model_dump(mode="json", exclude={"scaffold"})
@@ -91,6 +116,7 @@ def _manifest(given: Given, format: str, run: Found) -> dict[str, Any]:
         answered_only=given.answered_only,
         left_out=run.left_out,
         notes=list(run.notes),
+        words=list(given.words),
     )
     return {
         "schema": SCHEMA,
@@ -104,6 +130,7 @@ def _manifest(given: Given, format: str, run: Found) -> dict[str, Any]:
                 "bench_options": dict(given.options),
             },
             "history": {"mode": given.mode},
+            "tracking": {"note": given.note},
         },
         "model": {**model, "name": given.model},
         "benchmark": {

@@ -25,7 +25,7 @@ from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.evaluation.table.online import ENVIRONMENT
 from guieval.exchange.atif import ENDING
 from guieval.exchange.atif_reading import make_run
-from guieval.exchange.imported import Found, Given, Imported, write_imported
+from guieval.exchange.imported import Found, Given, Imported, words_of, write_imported
 from guieval.exchange.osworld import is_osworld, osworld_tasks, write_trajectories
 from guieval.exchange.predictions import FORMATS, Predictions, detect_format, get_format, read_predictions
 from guieval.exchange.predictions.predicted import Predicted, PredictedTask
@@ -52,6 +52,10 @@ from guieval.steps import (
 ATIF, OSWORLD = "atif", "osworld"
 FOLDERS = (ATIF, OSWORLD, PACKAGE)
 """The formats of folders; those of files are :data:`guieval.exchange.predictions.FORMATS`."""
+_FOR_FILES = frozenset(
+    {"--map", "--bench", "--data", "--model", "--protocol", "--mode", "--answered-only", "--anyway", "--skip-damaged"}
+)
+"""Options of which a folder has none."""
 OWN = "guieval"
 """The format that names steps of a benchmark and nothing else."""
 NAMED = 50
@@ -80,6 +84,7 @@ def import_predictions(
     answered_only: bool = False,
     skip_damaged: bool = False,
     anyway: bool = False,
+    note: str | None = None,
 ) -> Imported:
     """Make a run directory ``out`` of another evaluation's file or folder; the arguments are options of `guieval data import`.
 
@@ -89,19 +94,17 @@ def import_predictions(
     the file answers. ``model`` (or ``adapter``, a family) reads the raw responses in the file, ``name`` is what tables call the
     model that gave them. ``bench_options`` are of the benchmark's loader and ``options`` of the adapter, which the command has
     as ``--set``. ``skip_damaged`` leaves rows out that cannot be read; ``anyway`` takes rows that state another target than
-    the benchmark's label, which decides.
+    the benchmark's label, which decides. ``note`` is kept with the run, e.g. the file's address.
 
     Raises :class:`UsageError` and :class:`DataError` naming what is wrong: a format, benchmark, model or field that is
     unknown, steps that the file does not hold, a damaged row, an ``out`` that exists.
     """
+    words = words_of(dict(locals()))
     source, out, data = Path(source), Path(out), one_path(data)
     choice = Choice(split, tuple(every(subset)), sample_set, one_path(episodes))
     _check_places(source, out)
     if source.is_dir() or format in FOLDERS:
-        for_files: dict[str, object] = {"--map": map, "--bench": bench, "--data": data, "--model": model}
-        for_files |= {"--protocol": protocol, "--mode": mode != "offline", "--answered-only": answered_only, "--anyway": anyway}
-        given = [option for option, value in {**for_files, "--skip-damaged": skip_damaged}.items() if value]
-        return _of_folder(source, out, format, name, dict(bench_options or {}), given)
+        return _of_folder(Given(source, name or "", words=words, note=note), out, format, dict(bench_options or {}))
     reader = reading_model(model, None if adapter is None else str(adapter), options)
     named = name or (reader.config.name if reader is not None else _plain_name(source))
     chosen = "mapped" if map else _format(source, format, owned=bench is not None)
@@ -117,6 +120,7 @@ def import_predictions(
         about = Given(source, named, mode, protocol, reader, choice, answered_only, bench, opened, data, bench_options or {})
         found = _of_steps(about, read)
     found = found._replace(notes=[*_notes(read, source), *found.notes])
+    about = about._replace(words=words, note=note)
     return replace(write_imported(out, about, read.format, found), read=read)
 
 
@@ -329,19 +333,19 @@ def _sample(evaluator: ActionEvaluator, reader: ABCModel | None, task: StepTaskM
     return Sample(raw_response=row.raw, action=row.action, error=error, outcome=evaluator.evaluate(task, row.action))
 
 
-def _of_folder(
-    source: Path, out: Path, format: str | None, name: str | None, options: dict[str, Any], given: Sequence[str]
-) -> Imported:
+def _of_folder(about: Given, out: Path, format: str | None, options: dict[str, Any]) -> Imported:
+    source = about.source
     chosen = _folder_format(source) if format is None else known_name("format", format, (*FORMATS, *FOLDERS))
     if chosen not in FOLDERS:
         raise UsageError(f"{str(source)!r} is a folder, and the format {chosen!r} is of files")
-    if given:
-        raise UsageError(f"{given[0]} is not for the format {chosen}")
+    if given := next((word for word in about.words if word in _FOR_FILES), None):
+        raise UsageError(f"{given} is not for the format {chosen}")
     if options and chosen != PACKAGE:
         raise UsageError(f"--set is not for the format {chosen}")
     if chosen == ATIF:
-        if name is not None:
-            raise UsageError(f"--name is not for the format {ATIF}, whose files name the model")
+        if about.model or about.note is not None:
+            option = "--name" if about.model else "--note"
+            raise UsageError(f"{option} is not for the format {ATIF}, whose files name the model and have notes")
         made = make_run(source, out)
         return Imported(out, ATIF, "", made.planned, made.tasks, kind_of_mode("online"), trajectories=made)
     if chosen == OSWORLD:
@@ -349,7 +353,7 @@ def _of_folder(
         if not read:
             raise UsageError(f"{str(source)!r} has no task: expected <domain>/<task>/result.txt or traj.jsonl")
         notes = ["the most steps of a task are taken to be the most that any of them took"]
-        about = Given(source, name or read[0].place.parent.parent.name)
+        about = about._replace(model=about.model or read[0].place.parent.parent.name)
         found = _of_tasks(source, [each.task for each in read], notes)
         return write_imported(out, about, chosen, found, lambda directory: write_trajectories(read, directory))
     check_options(WebArenaJudge, options, f"the format {chosen!r}")
@@ -358,7 +362,8 @@ def _of_folder(
     keys = [each.task.episode_key if isinstance(each, PredictedTask) else each for each in outcomes]
     notes = [f"judged by {PACKAGE} {version}"] if (version := version_of(rows)) else []
     tasks = [each for each in outcomes if isinstance(each, PredictedTask)]
-    return write_imported(out, Given(source, name or source.resolve().name), chosen, _of_tasks(source, tasks, notes, keys))
+    about = about._replace(model=about.model or source.resolve().name)
+    return write_imported(out, about, chosen, _of_tasks(source, tasks, notes, keys))
 
 
 def _folder_format(folder: Path) -> str:

@@ -16,7 +16,7 @@ from guieval import actions as act
 from guieval.actions import BORDER, Box, Boxes, ExecutableAction, Point, executable
 from guieval.data.names import path_inside
 from guieval.graphs.graph import Edge, Goal, Graph, Milestone, RecordedScreen
-from guieval.graphs.of_benchmarks import GRAPHS, SPARE_STEPS, RecordedGraph
+from guieval.graphs.of_benchmarks import GRAPHS, RecordedGraph
 from guieval.online.attempt import screen_name
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.online.demonstrate import Demonstrations, demonstrate
@@ -95,10 +95,11 @@ class _Explorer:
             screen, away = queue.popleft()
             found = await self._try(screen, whole=away <= self._depth)
             queue.extend((each, away + 1) for each in found if away <= self._depth)
-        most = 2 * len(self._expert) + SPARE_STEPS
         milestone = Milestone(screens=frozenset({DONE}))
         groups = dict(self._task.groups) or {"task": self._task.id}
-        about = Goal(id=self._task.id, text=goal, start=start, milestones=(milestone,), max_steps=most, groups=groups)
+        about = Goal(
+            id=self._task.id, text=goal, start=start, milestones=(milestone,), max_steps=self._task.max_steps, groups=groups
+        )
         edges = {screen: tuple(each) for screen, each in self._edges.items()}
         return RecordedGraph(goal=about, graph=Graph(screens=self._screens, edges=edges, ends=frozenset({DONE, FAILED})))
 

@@ -259,7 +259,8 @@ class RecordedSpaces(Section):
 class RecordedImport(Section):
     """The file or folder of another evaluation that the run was made of; ``source`` is its name, ``sha256`` of a file.
 
-    ``left_out``: its rows without a step, because their response cannot be read.
+    ``left_out``: its rows without a step, because their response cannot be read. ``words``: the arguments of
+    `guieval data import`, without ``--out``.
     """
 
     format: str
@@ -268,6 +269,7 @@ class RecordedImport(Section):
     answered_only: bool = False
     left_out: int = Field(0, ge=0)
     notes: list[str] = []
+    words: list[str] = []
 
     @property
     def lines(self) -> list[str]:

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +44,7 @@ from guieval.steps import (
     TaskRecord,
     faulty,
 )
+from guieval.wings import offered, offers
 
 _JUDGED = "judged repetitions"
 _ASKED = "judged repetitions of tasks to be stopped"
@@ -62,11 +64,6 @@ def _counted_as(name: str) -> Callable[[Outcome], float]:
     return lambda outcome: outcome.score.counts.get(name, 0.0)
 
 
-_COUNTED = (
-    *("walks", "path progress", "steps of walked successes", "wasted steps", "actions", "misses", "wrong turns"),
-    *("recovered", "several edges", "free waits"),
-)
-"""What graphs of recorded screens count (:mod:`guieval.graphs.environment`)."""
 _SUMS: Mapping[str, Callable[[Outcome], float]] = {
     "judged": lambda outcome: not outcome.score.unjudged,
     "success": lambda outcome: outcome.score.success,
@@ -87,10 +84,20 @@ _SUMS: Mapping[str, Callable[[Outcome], float]] = {
     "unparseable": lambda outcome: outcome.unparseable,
     "unsupported": lambda outcome: outcome.unsupported,
     **{f"ended: {name}": _ended_by(name) for name in ENDS},
-    **{name: _counted_as(name) for name in _COUNTED},
 }
-"""What is summed over the outcomes of a task: the columns of :attr:`RunColumns.outcomes`."""
-_PLACES = {name: place for place, name in enumerate(_SUMS)}
+"""What is summed over the outcomes of every task."""
+
+
+@cache
+def _sums() -> Mapping[str, Callable[[Outcome], float]]:
+    """The same with what metrics of the wings count: the columns of :attr:`RunColumns.outcomes`."""
+    read = {name for metric in task_metrics() for name in (metric.above, metric.below) if name is not None}
+    return {**_SUMS, **{name: _counted_as(name) for name in sorted(read - _SUMS.keys())}}
+
+
+@cache
+def _place(name: str) -> int:
+    return [*_sums()].index(name)
 
 
 class TaskLedger:
@@ -161,7 +168,7 @@ class TaskLedger:
         found = [self._found.get(key) for key in keys]
         samples: list[Sequence[Repetition]] = [() if each is None else each[2] for each in found]
         groups = [{} if each is None else each[1].groups for each in found]
-        sums = [[sum(map(value, _outcomes(each))) for value in _SUMS.values()] for each in samples]
+        sums = [[sum(map(value, _outcomes(each))) for value in _sums().values()] for each in samples]
         most = max([1, *(len(each) for _, _, each in self._found.values())])
         ended = [_ends(each) if each else [0] * NOT_RUN + [most] for each in samples]
         paid = [[usage for sample in each if (usage := sample.paid) is not None] for each in samples]
@@ -199,7 +206,7 @@ class TaskLedger:
             seconds=np.array([math.nan if not each or each[0].seconds is None else each[0].seconds for each in samples]),
             groups={name: [own.get(name, "") for own in groups] for name in sorted({name for own in groups for name in own})},
             judged={judged.protocol: judged},
-            outcomes=np.array(sums, np.float64).reshape(n, len(_SUMS)),
+            outcomes=np.array(sums, np.float64).reshape(n, len(_sums())),
             ended=np.array(ended, np.int32).reshape(n, len(VERDICTS) + 2),
             unplanned=len(self.outside),
             **about,
@@ -276,7 +283,7 @@ class TaskMetric:
 
 
 SUCCESS = TaskMetric(SUCCESS_RATE.name, "share of the repetitions that are a success", "success", _JUDGED, "judged", spans=True)
-TASK_METRICS = (
+_TASK_METRICS = (
     SUCCESS,
     TaskMetric(PROGRESS.name, "mean progress that the environment states", "progress", _JUDGED, "judged", spans=True),
     *(
@@ -306,33 +313,28 @@ TASK_METRICS = (
         unit="steps",
         better="less",
     ),
-    TaskMetric("path progress", "done part of the shortest path", "path progress", "tasks with a way", "walks", spans=True),
-    TaskMetric(
-        "wasted steps",
-        "steps of successes beyond the shortest path",
-        "wasted steps",
-        "steps of successes",
-        "steps of walked successes",
-        better="less",
-    ),
-    TaskMetric("off the graph", "actions that no edge fits", "misses", "actions", "actions", better="less"),
-    TaskMetric("recovered", "wrong turns after which the goal was as near again", "recovered", "wrong turns", "wrong turns"),
-    TaskMetric("several edges", "actions that several edges fit", "several edges", "actions", "actions", better=None),
-    TaskMetric("free waits", "actions without an edge that took a wait", "free waits", "actions", "actions", better=None),
+)
+_AT_THE_END = (
     TaskMetric("unparseable responses", "responses without an action", "unparseable", "steps", "steps", better="less"),
     TaskMetric(
         "unsupported actions", "actions that the environment cannot carry out", "unsupported", "steps", "steps", better="less"
     ),
 )
-"""The metrics of tasks, without pass@n and pass^n, which exist only for n repetitions."""
-LEADING = tuple(metric for metric in TASK_METRICS if metric.name in (SUCCESS_RATE.name, PROGRESS.name, "mean steps"))
+LEADING = tuple(metric for metric in _TASK_METRICS if metric.name in (SUCCESS_RATE.name, PROGRESS.name, "mean steps"))
 """Those that tables of several runs show."""
+
+
+@cache
+def task_metrics() -> tuple[TaskMetric, ...]:
+    """The metrics of tasks, those of the wings among them; pass@n and pass^n are not, which exist only for n repetitions."""
+    of_wings = (metric for name in offers("task metrics") for metric in offered("task metrics", name))
+    return (*_TASK_METRICS, *of_wings, *_AT_THE_END)
 
 
 def _sum(columns: RunColumns, name: str) -> Floats:
     """(n,) a sum over the outcomes of each task."""
     assert columns.outcomes is not None  # they are columns of tasks
-    values: Floats = columns.outcomes[:, _PLACES[name]]
+    values: Floats = columns.outcomes[:, _place(name)]
     return values
 
 
@@ -385,8 +387,8 @@ def summarise_tasks(
 ) -> TaskSummary:
     """The metrics of a run of tasks, or their means over runs that are repeats; metrics of the user are of steps."""
     columns, scored = runs[0], [(run, run.judged[protocol.name]) for run in runs]
-    of_some = {"to be stopped", *_COUNTED}
-    shown = [each for each in TASK_METRICS if each.below not in of_some or any(_sum(run, each.below).any() for run in runs)]
+    of_some = {"to be stopped", *_sums().keys() - _SUMS.keys()}
+    shown = [each for each in task_metrics() if each.below not in of_some or any(_sum(run, each.below).any() for run in runs)]
     metrics = {metric.name: measured(metric, scored, intervals=intervals) for metric in shown}
     passed = [_passed(run) for run in runs]
     counts = [run.ends(judged) for run, judged in scored]

@@ -371,7 +371,7 @@ class ABCModel(ABC):
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it has no action.
 
-        The text is whole (:func:`guieval.steps.whole_text`), and what is read of it is made so; a family sees to neither.
+        The text is whole (:func:`guieval.errors.whole_text`), and what is read of it is made so; a family sees to neither.
         """
 
     @property

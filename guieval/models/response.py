@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from guieval.steps import Sample, Usage, whole_text
+from guieval.errors import whole_text
+from guieval.steps import Sample, Usage
 
 End: TypeAlias = Literal["stop", "length", "filter", "tool", "abort", "error", "unknown"]
 _ENDS: Mapping[str, End] = {

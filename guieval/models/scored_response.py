@@ -10,11 +10,11 @@ import math
 from typing import Any, Literal
 
 from guieval.actions import Action, Answer, Ask, DeviceAction, Hotkey, Open, Type, Unsupported
-from guieval.errors import ParseError, in_short
+from guieval.errors import ParseError, in_short, whole_text
 from guieval.evaluation import ActionEvaluator
 from guieval.models import ABCModel, Response
 from guieval.models.faults import fault_of
-from guieval.steps import Sample, Stage, StepError, StepOutcome, StepTaskModel, whole_text
+from guieval.steps import Sample, Stage, StepError, StepOutcome, StepTaskModel
 
 DEEPEST = 100
 """Levels of nesting kept of an unsupported call's arguments; JSON readers give up at about 200 for the whole record."""

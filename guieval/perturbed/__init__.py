@@ -4,7 +4,8 @@ OFFERS = {
     "perturbed": {
         "benchmark": "guieval.perturbed.benchmark:Perturbed",
         "variants": "guieval.perturbed.kinds:variants",
-        "tables": "guieval.perturbed.tables:tables_of",
+        "effects": "guieval.perturbed.lures:found_effects",
+        "tables": "guieval.perturbed.tables:effect_tables",
     },
     "commands": {"study perturb": "guieval.perturbed.commands.perturb"},
 }

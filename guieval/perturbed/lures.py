@@ -92,6 +92,16 @@ def effects(directories: Sequence[Path]) -> list[Effect]:
 
     Raises :class:`UsageError` if there is none.
     """
+    if not (found := found_effects(directories)):
+        raise UsageError(
+            "there is no perturbed run with its clean one (and, of a lure, its neutral one): "
+            "`guieval run --perturb KINDS` makes all of them"
+        )
+    return found
+
+
+def found_effects(directories: Sequence[Path]) -> list[Effect]:
+    """The same; none of runs that stopped before any could be paired."""
     runs = [RunFolder(each) for each in directories]
     found = []
     for run in runs:
@@ -103,11 +113,6 @@ def effects(directories: Sequence[Path]) -> list[Effect]:
         neutral = None if kind.neutral is None else _twin(runs, run.manifest, {**how, "variant": kind.neutral})
         if clean is not None and (neutral is not None or not kind.lure):
             found.append(_effect(kind, run, clean, neutral))
-    if not found:
-        raise UsageError(
-            "there is no perturbed run with its clean one (and, of a lure, its neutral one): "
-            "`guieval run --perturb KINDS` makes all of them"
-        )
     return found
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from guieval.errors import UsageError
 from guieval.metrics.measured import Measured
-from guieval.perturbed.lures import Effect, effects
+from guieval.perturbed.lures import Effect
 from guieval.reports.tables.table import Cell, Number, Row, Table, columns
 
 _NOTES = (
@@ -17,14 +15,6 @@ _NOTES = (
     "Attributable: (lure - undrawn) - (neutral - undrawn), what neither the place nor any box explains.",
     "Exact match of popup-modal: the dialog is closed; lenient also counts what is right without the dialog.",
 )
-
-
-def tables_of(directories: Sequence[Path]) -> list[Table]:
-    """The tables of :func:`guieval.perturbed.lures.effects`; none of runs that stopped before any could be paired."""
-    try:
-        return [*effect_tables(effects(directories))]
-    except UsageError:
-        return []
 
 
 def effect_tables(found: Sequence[Effect]) -> Iterator[Table]:
@@ -72,7 +62,7 @@ def _lures(each: Effect) -> Row:
 
 
 def _accuracy(each: Effect) -> Row:
-    change = (_change(each.change), _p(each.test.p_value))
+    change = (_change(each.change), _p(each.test.p_value if each.exact.n else None))
     return (_rate(each.clean), _rate(each.exact), *change, _rate(each.lenient), _change(each.caution))
 
 

@@ -16,11 +16,13 @@ from guieval.reports.comparison_formats import written as comparisons_written
 from guieval.reports.leaderboards.board import Board, arranged
 from guieval.reports.leaderboards.formats import FORMATS, written
 from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
-from guieval.reports.leaderboards.published_results import get_results
+from guieval.reports.leaderboards.published_results import get_results, list_results
 from guieval.reports.score_tables import names_of
 from guieval.reports.tables.records import apart, check_ending, writable
 from guieval.reports.tables.writers import Format, format_named
 from guieval.running.costs import read_prices
+from guieval.scoring.matrix import ALL
+from guieval.wings import offered
 
 
 def compare(
@@ -83,29 +85,35 @@ def leaderboard(
     caption: str | None = None,
     anyway: bool = False,
     by: str | None = None,
+    site: AnyPath | None = None,
 ) -> Board:
     """Several runs as one table, with ranks and intervals, as ``guieval leaderboard`` makes it.
 
     ``runs`` are run directories, or folders that hold several. The other arguments are the options of the same names: with
-    ``out`` the board is written to that file, in ``format`` (default: by the file's ending). Raises
+    ``out`` the board is written to that file, in ``format`` (default: by the file's ending); with ``site`` it becomes pages in
+    that folder, under all protocols by default, and ``reference="all"`` alone needs no run. Raises
     :class:`guieval.errors.UsageError` for whatever the command refuses.
     """
     use_metrics(every_path(metrics_from))
-    if not (places := every_path(runs)):
+    places, folder, named = every_path(runs), one_path(site), list(dict.fromkeys(every(reference)))
+    if not places and (folder is None or not named):
         raise UsageError("a leaderboard needs run directories, e.g. `guieval leaderboard runs/*`")
     file, chosen = one_path(out), None
     if file is not None:
         chosen = format_named(format, file, FORMATS)
         writable(file)
-    tables = [get_results(name) for name in dict.fromkeys(every(reference))]
+    tables = [get_results(name) for name in (list_results() if named == [ALL] else named)]
+    protocols = every(protocol) or ([ALL] if folder is not None else None)
     priced = () if prices is None else read_prices(Path(prices))
     board = arranged(
-        board_of(
-            several_runs(places), every(protocol) or None, tables, anyway=anyway, prices=priced, by=names_of(by) if by else ()
-        ),
+        board_of(several_runs(places), protocols, tables, anyway=anyway, prices=priced, by=names_of(by) if by else ())
+        if places
+        else Board((), (), (), (), ()),
         metrics,
         sort,
     )
+    if folder is not None:
+        offered("board", "site")(board, tables, folder)
     if file is not None and chosen is not None:
         file.write_text(
             written(board, chosen, intervals=not no_intervals, label=label, caption=caption), encoding="utf-8", newline=""

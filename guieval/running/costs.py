@@ -133,10 +133,8 @@ class PriceByModel(Frozen):
     def cost(self, tokens: Tokens) -> float | None:
         """The sum of the models' costs; ``None`` if some tokens are of none of them, as in journals of earlier versions."""
         marked = sum(tokens.models.values(), Tokens())
-        if (marked.prompt, marked.completion) != (
-            tokens.prompt,
-            tokens.completion,
-        ) or not tokens.models.keys() <= self.models.keys():
+        unmarked = (marked.prompt, marked.completion) != (tokens.prompt, tokens.completion)
+        if unmarked or not tokens.models.keys() <= self.models.keys():
             return None
         costs = [self.models[name].cost(own) for name, own in tokens.models.items()]
         known = [cost for cost in costs if cost is not None]

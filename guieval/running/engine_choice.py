@@ -203,7 +203,7 @@ def _in_process(config: RunConfig, slots: int | None) -> Answering:
 
         engine = transformers_engine(checkpoint)
         # while a batch is computed, the next screenshots are read, and the next batch is chosen by length among these requests
-        return Answering(engine, slots or 4 * config.server.batch_size, engine.load)
+        return Answering(engine, slots or 4 * (config.server.batch_size or 8), engine.load)
     from guieval.engines.in_process.vllm import vllm_engine
 
     served = vllm_engine(checkpoint)

@@ -87,7 +87,7 @@ class RunSettings(TypedDict, total=False):
     concurrency: int | Literal["auto"] | None
     timeout: float
     attention: Literal["auto", "sdpa", "flash_attention_2", "flash_attention_3", "eager"]
-    batch_size: int
+    batch_size: int | None
     cache: Literal["dynamic", "static"]
     local_images: bool | None
     image_uuids: bool | None

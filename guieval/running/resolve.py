@@ -269,7 +269,3 @@ def _diversities(history: History, mix: Mix, model: ABCModel, benchmark: Listing
             "mix.near would change nothing; give a lower mix.above"
         )
     return found
-
-
-def _unmixed(config: RunConfig) -> RunConfig:
-    return config.having(mix={}, mix_decisions=None)

@@ -14,7 +14,8 @@ from math import prod
 from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
-from guieval.data.screenshots import Screenshot, read_picture, read_screenshot, stored
+from guieval.data.orientations import stored
+from guieval.data.screenshots import Screenshot, read_picture, read_screenshot
 from guieval.engines import ReportsSetup, request_id
 from guieval.engines.concurrency import Slots, all_of
 from guieval.errors import EngineError, FatalEngineError, UsageError

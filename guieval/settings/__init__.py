@@ -195,8 +195,13 @@ class Server(Group):
     attention: Attention = setting(
         "auto", "attention of engine transformers; auto: the best that is installed", RUNTIME, PUBLIC
     )
-    batch_size: int = setting(
-        8, "most requests of similar length that engine transformers computes at once", RUNTIME, PUBLIC, ge=1, le=1024
+    batch_size: int | None = setting(
+        None,
+        "most requests of similar length that engine transformers computes at once; null: 8 on a GPU, 1 on a CPU",
+        RUNTIME,
+        PUBLIC,
+        ge=1,
+        le=1024,
     )
     cache: Cache = setting(
         "dynamic",

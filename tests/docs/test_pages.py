@@ -27,7 +27,8 @@ from tests.docs.world import World, command_of, make_runs, value_of
 from tests.programs import started
 from tests.waiting import PATIENCE
 
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+SKILLS = sorted((REPOSITORY / "guieval" / "assistants").rglob("skills/**/*.md"))
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md")), *SKILLS]
 SERVERS = {
     "dev mock-server": r"http://127\.0\.0\.1:(\d+)",
     "view": r"http://127\.0\.0\.1:(\d+)",
@@ -64,6 +65,7 @@ REFUSED: dict[str, str] = {
     "viewer.md": "--moving is for online runs",
     "training.md": f"{NO_MODEL}|{NO_FILE}|has no training",
     "settings.md": NOT_THAT_DATA,
+    "SKILL.md": NOT_THAT_DATA,
     "your-data.md": f"could not be read: .*(?:not known|HF_HUB_OFFLINE)|{NO_FILE}",
     "your-model.md": f"{NO_MODEL}|{NO_FILE}|cannot be read, and the cache",
     "thoughts.md": f"{NO_MODEL}|{NOT_THAT_DATA}",
@@ -72,7 +74,7 @@ REFUSED: dict[str, str] = {
 ELSEWHERE = (
     r"(?<!\S)\.\.\.(?!\S)|\[--",  # a pattern of commands
     r"GRPOTrainer|verl|^from trl|^from verifiers",  # tests/rewards and tests/training
-    r"campaign ui-s1-table|runs/ui-s1-table",  # tests/training
+    r"campaign ui-s1-table|runs/(?:ui-s1|first)-table",  # tests/training
     r"--bench (?:miniwob|desktop)|serve-environment miniwob|record --bench demo --agent ocr-baseline",  # tests/online
     r"guieval doctor (?:androidworld|osworld)",  # it ends with 1 for what is missing here: tests/connectors
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -75,6 +76,44 @@ def test_the_search_needs_no_server(site: Path, tab: Opened) -> None:
     expect(tab.page.get_by_text(re.compile(r"\d+ results"))).to_be_visible()
     tab.page.keyboard.press("Enter")
     tab.page.wait_for_url("**/concepts/denominators.html*")
+
+
+LINK = re.compile(r"^- \[[^]]+\]\(([^)]+)\)", re.MULTILINE)
+
+
+def test_every_page_is_in_llms_txt_and_every_link_leads_to_a_file(site: Path) -> None:
+    """A page that is missing is one that a language model is not told of."""
+    text = (site / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith(f"# guieval {guieval.__version__}\n\n> ") and "\n## How to: Run\n" in text
+    links = LINK.findall(text)
+    assert [link for link in links if not (site / link).is_file()] == [] and len(links) == len(set(links))
+    pages = {str(path.relative_to(site).with_suffix("")) for path in site.rglob("*.html")} - {"404"}
+    assert pages == {str(Path(link).with_suffix("")) for link in links}
+
+
+def test_the_markdown_of_pages_is_next_to_their_html_and_has_the_same_links(site: Path) -> None:
+    pages = [path for path in site.rglob("*.md") if not path.is_relative_to(site / "reference")]
+    named = [(path, link) for path in pages for link in re.findall(r"\]\(([\w./-]+\.md)\)", path.read_text("utf-8"))]
+    assert len(named) > 100 and [(path, link) for path, link in named if not (path.parent / link).is_file()] == []
+
+
+def test_llms_full_has_the_pages_of_the_guide_whole(site: Path) -> None:
+    whole = (site / "llms-full.txt").read_text(encoding="utf-8")
+    for name in ("start/install.md", "concepts/verdicts.md", "assistants/assistants.md"):
+        assert (site / name).read_text(encoding="utf-8").rstrip() in whole
+    assert "reference/commands" not in re.findall(r"^<!-- (\S+) -->$", whole, re.MULTILINE) and len(whole) < 2_000_000
+
+
+def test_several_versions_are_listed_the_newest_first(site: Path, tmp_path: Path) -> None:
+    build = sys.modules["build"]
+    for name in ("0.1.0", "0.2.0", "0.1.0"):
+        first = build.add_version(site / "concepts", tmp_path, name)
+    assert [each["version"] for each in json.loads((tmp_path / "versions.json").read_text("utf-8"))] == ["0.1.0", "0.2.0"]
+    page = first.read_text("utf-8")
+    assert "url=0.1.0/index.html" in page and all((tmp_path / name / "verdicts.html").is_file() for name in ("0.1.0", "0.2.0"))
+    with pytest.raises(SystemExit, match="expected letters"):
+        build.add_version(site, tmp_path, "../else")
+    assert f"guieval {guieval.__version__}" in (site / "concepts" / "verdicts.html").read_text("utf-8")
 
 
 def test_the_drawings_are_those_of_the_script(tmp_path: Path) -> None:

@@ -54,10 +54,14 @@ def recorded(folder: Path, environment: ABCEnvironment) -> tuple[RecordedGraphs,
 
 @pytest.mark.ci
 def test_a_recorded_graph_leads_where_the_environment_does(tmp_path: Path) -> None:
-    """After any part of the expert's way, a click leads to the same screen, and ends the task in the same way."""
+    """After any part of the expert's way, a click leads to the same screen, and ends the task in the same way.
+
+    With a budget of its own, a graph forgave useless steps that cost the environment's task.
+    """
     environment = load_environment("demo-icons", episodes=1)
     graphs, ways = recorded(tmp_path / "icons", environment)
     ((name, way),) = ways.items()
+    assert named(graphs, name).max_steps == named(environment, name).max_steps
     assert asyncio.run(led(graphs, named(graphs, name))).success
     for actions in ([*way[:count], *more] for count in range(len(way)) for more in ([], *([cell] for cell in CELLS))):
         there, here = shown(environment, name, actions), shown(graphs, name, actions)

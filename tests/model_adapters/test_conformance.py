@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from guieval import actions as act
 from guieval.conformance import check_adapter, every_model, example_step
-from guieval.errors import DataError, ParseError, UsageError
+from guieval.errors import DataError, ParseError, UsageError, whole_text
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, load_template
 from guieval.registry import adapter_class, list_adapters, list_models, load_model, model_config
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 from tests.checkpoints import of_each_kind, twin
 from tests.evaluation.strategies import points
 from tests.rows import every_row

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.actions import Open, Type, Unsupported
+from guieval.errors import whole_text
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import Journal, RunFolder
 from guieval.models import ModelConfig, ParsedResponse, Response
 from guieval.models.scored_response import read_response, storable
 from guieval.registry import load_model
-from guieval.steps import Sample, StepRecord, StepTaskModel, whole_text
+from guieval.steps import Sample, StepRecord, StepTaskModel
 from tests.checkpoints import of_each_kind
 from tests.rows import every_row
 from tests.scripted import ACTIONS, ScriptedModel, make_episode

@@ -190,14 +190,16 @@ def test_what_cannot_be_drawn_is_said(guieval: CommandLine, tmp_path: Path) -> N
 def test_a_run_counts_the_lures_that_neither_place_nor_box_explains(guieval: CommandLine, tmp_path: Path) -> None:
     """From the command to the table: clean, drawn and neutral runs, each with its identity, and the rates of a known agent."""
     out = tmp_path / "run"
-    done = guieval(
-        "run", *AGENT, "--bench", "demo", "--perturb", "notification,popup-modal,popup-coordinate", "--limit", "5", "--out", out
-    )
-    assert done.code == 0, done.err
     kinds = ("notification", "popup-modal", "popup-coordinate")
+    done = guieval("run", *AGENT, "--bench", "demo", "--perturb", ",".join(kinds), "--limit", "5", "--out", out, "--json")
+    assert done.code == 0, done.err
     names = {"clean", *kinds, "notification-neutral", "popup-modal-neutral", "popup-free-neutral"}
     assert {path.name for path in out.iterdir() if path.is_dir()} == names
-    found = {each["kind"]["name"]: each for each in json.loads(guieval("study", "perturb", out, "--json").out)["effects"]}
+    shown, found = (
+        {each["kind"]["name"]: each for each in json.loads(text)["effects"]}
+        for text in (done.out, guieval("study", "perturb", out, "--json").out)
+    )
+    assert shown == found
     records = [json.loads(line) for line in (out / "notification" / "steps.jsonl").read_text().splitlines()]
     tasks = [record["task"] for record in records]
     drawn = [(task["episode_id"], task["step_index"]) for task in tasks if "skipped" not in task["perturbation"]]

@@ -6,10 +6,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
 import yaml
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import guieval
 from tests.conftest import REPOSITORY
@@ -35,6 +39,41 @@ def test_the_extra_all_holds_every_extra_that_resolves_with_the_others() -> None
         "lmms-eval",  # resolves, and has 150 packages that nothing else needs
     }
     assert extras(optional["all"][0]) == set(optional) - {"all", "dev", "dev-all", *apart}
+
+
+LOCK = re.compile(r"^([\w.-]+)==(\S+?)(?: ; (.+?))? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE)
+
+
+def places() -> Iterator[dict[str, str]]:
+    """What markers say of every Python that the package allows, on Linux and on macOS."""
+    for system, platform, machine in (("linux", "Linux", "x86_64"), ("darwin", "Darwin", "arm64")):
+        for version in ("3.11", "3.12", "3.13", "3.14"):
+            full = {"python_version": version, "python_full_version": f"{version}.1"}
+            yield {"sys_platform": system, "platform_system": platform, "platform_machine": machine, **full}
+
+
+def outside_of_ranges(lock: str, wanted: Sequence[str]) -> list[str]:
+    """The requirements that the pins of a lock file do not satisfy in some place."""
+    pins = [(canonicalize_name(name), version, marker) for name, version, marker, _ in LOCK.findall(lock)]
+    found = set()
+    for place in places():
+        here = {name: version for name, version, marker in pins if not marker or Marker(marker).evaluate(place)}
+        for each in map(Requirement, wanted):
+            if each.marker is None or each.marker.evaluate(place):
+                version = here.get(canonicalize_name(each.name))
+                if version is None or not each.specifier.contains(version):
+                    found.add(f"{each} ({version or 'missing'}), Python {place['python_version']}")
+    return sorted(found)
+
+
+def test_the_lock_file_of_the_demo_satisfies_what_the_package_requires() -> None:
+    """Else `make lock` was forgotten after a change of pyproject.toml."""
+    lock = (ROOT / "requirements" / "demo.txt").read_text("utf-8")
+    assert lock.count("==") == len(LOCK.findall(lock)) + len(re.findall(r" ; .*==", lock)), "a pin without hashes"
+    optional = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *optional["baseline"], *optional["report"]]
+    assert outside_of_ranges(lock, wanted) == [], "run `make lock`"
+    assert [each[:14] for each in outside_of_ranges(lock, ["numpy>=99"])] == ["numpy>=99 (2.4"] + ["numpy>=99 (2.5"] * 3
 
 
 def test_citation_and_changelog_know_the_version() -> None:

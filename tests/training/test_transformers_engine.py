@@ -107,6 +107,15 @@ def test_batches_by_length_change_no_response_and_need_no_deprecated_argument(
     assert found[6:] == answered(weights, stopping, batch_size=1)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="about machines without a GPU")
+def test_a_cpu_computes_one_request_at_a_time_unless_asked_for_more(
+    weights: Path, requests: list[Request], batches: list[list[int]]
+) -> None:
+    """Batches cost a CPU a quarter of its rate (docs/engines.md)."""
+    answered(weights, requests[:3])
+    assert list(map(len, batches)) == [1, 1, 1]
+
+
 def test_a_batch_that_fails_is_halved_and_only_its_cause_fails(
     weights: Path, requests: list[Request], alone: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,7 @@ from guieval.registry import benchmarks, list_adapters, list_benchmarks, list_mo
 from guieval.reports.plots.datasets import dataset
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.tables.table import Cell, Table, columns
-from guieval.settings import Cache, Server
+from guieval.settings import Cache
 
 MOST_VALUES = 12
 """Of a label with more values than this, only their number is printed."""
@@ -154,8 +154,7 @@ def _of_transformers() -> dict[str, list[str]]:
         return {}
     from guieval.engines.in_process.attention import installed
 
-    sizes = [str(Server.model_fields["batch_size"].default), "another number"]
-    return {"attention": installed(), "cache": list(get_args(Cache)), "batch_size": sizes}
+    return {"attention": installed(), "cache": list(get_args(Cache)), "batch_size": ["8 (on a CPU 1)", "another number"]}
 
 
 def _requirements() -> Iterator[str]:

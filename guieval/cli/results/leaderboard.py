@@ -11,7 +11,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import JSON, present, show
+from guieval.cli.tables import JSON, echo, present, show
 from guieval.reports.api import leaderboard as board_of
 from guieval.reports.leaderboards.formats import FORMATS, board_tables, without_intervals, written
 from guieval.reports.leaderboards.published_results import get_results, list_results
@@ -37,13 +37,16 @@ def leaderboard(
     out: Annotated[Path | None, path_option("Write to this file.")] = None,
     reference: Annotated[
         list[str] | None,
-        typer.Option(help="A published table to show next to the runs; may be repeated. A .yaml path: your own."),
+        typer.Option(help="A published table to show next to the runs, or all; may be repeated. A .yaml path: your own."),
     ] = None,
     list_references: Annotated[bool, typer.Option("--list-references", help="List the published tables.")] = False,
     prices: Annotated[
         Path | None, path_option("File of prices as for `guieval run --prices`, used before the recorded ones.")
     ] = None,
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave out intervals; CSV and JSON keep them.")] = False,
+    site: Annotated[
+        Path | None, path_option("Write pages into this folder, with every protocol (docs/board/board.md).")
+    ] = None,
     label: options.Label = None,
     caption: options.Caption = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank runs whose labels differ too, with a note.")] = False,
@@ -55,6 +58,10 @@ def leaderboard(
         _list_references()
         return
 
+    if site is not None:
+        board_of(runs or (), **given)
+        echo(f"{site / 'index.html'}: open it in a browser")
+        return
     chosen = "json" if json else format_named(format, out, FORMATS, "text" if sys.stdout.isatty() else "md")
     board = board_of(runs or (), **given | {"format": chosen})
     tables = board_tables(without_intervals(board) if no_intervals else board, brief=True)

@@ -6,7 +6,7 @@ protocol's own metrics. The exit code is 1 when steps of a run are not measured 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -97,6 +97,33 @@ def _print(
 ) -> None:
     plain: list[Any] = []
     unfinished = False
+    for place, incomplete, values in _each_shown(opened, names, choice, by, disagreements, json=json):
+        plain.append({"directory": place, **values})
+        if incomplete:
+            unfinished |= _print_unfinished(place, err=json)
+    if json:
+        print_json({"runs": plain})
+    if unfinished:
+        raise typer.Exit(1)
+
+
+def score_values(source: Path, protocols: Sequence[str] = (), by: Sequence[str] = ()) -> dict[str, Any]:
+    """What ``guieval score SOURCE --json`` prints, as values."""
+    opened = {run: partial(recorded_answers, run) for run in several_runs([source])}
+    shown = _each_shown(opened, list(dict.fromkeys(protocols)), Choice(), list(dict.fromkeys(by)), None, json=True)
+    return {"runs": [{"directory": place, **values} for place, _, values in shown]}
+
+
+def _each_shown(
+    opened: Mapping[Path, Callable[[], Scorable]],
+    names: list[str],
+    choice: Choice,
+    by: list[str],
+    disagreements: Path | None,
+    *,
+    json: bool,
+) -> Iterator[tuple[Path, bool, Mapping[str, Any]]]:
+    """Score each run and print it unless ``json``: its folder, whether steps are unmeasured, and its values."""
     for place, open_answers in opened.items():
         if len(opened) > 1 and not json:
             echo(f"run:      {place}")
@@ -105,14 +132,7 @@ def _print(
         judged = judge_answers(answered, names or None)
         print_steps = _print_matrix if _several(names) else _print_one
         kinds: Mapping[Kind, Callable[..., _ShownScore]] = {"steps": print_steps, "tasks": _print_tasks}
-        incomplete, values = answered.mode.of_kind(kinds)(judged, place, choice, by, file, json=json)
-        plain.append({"directory": place, **values})
-        if incomplete:
-            unfinished |= _print_unfinished(place, err=json)
-    if json:
-        print_json({"runs": plain})
-    if unfinished:
-        raise typer.Exit(1)
+        yield place, *answered.mode.of_kind(kinds)(judged, place, choice, by, file, json=json)
 
 
 class _ShownScore(NamedTuple):

@@ -49,8 +49,7 @@ def step(
         if out.suffix.lower() not in PICTURES:
             raise UsageError(f"--out {str(out)!r} must end in {', '.join(PICTURES)}")
         writable(out)
-    opened = open_run(run, data=data)
-    values, picture = _READ[type(opened)](opened, episode, step, subset, sample, protocol or [], adapter)
+    values, picture = read_step(run, episode, step, protocol or [], subset=subset, sample=sample, data=data, adapter=adapter)
     if json:
         print_json({"directory": run, **values})
     else:
@@ -60,6 +59,22 @@ def step(
     else:
         picture().save(out)
         echo(f"picture:  {out}", err=json)
+
+
+def read_step(
+    run: Path,
+    episode: str,
+    index: int,
+    protocols: Sequence[str] = (),
+    *,
+    subset: str | None = None,
+    sample: int = 0,
+    data: Path | None = None,
+    adapter: str | None = None,
+) -> Read:
+    """A step of a run, or of an online run's task, as ``guieval step`` shows it; :class:`UsageError` if there is none."""
+    opened = open_run(run, data=data)
+    return _READ[type(opened)](opened, episode, index, subset, sample, protocols, adapter)
 
 
 def _of_steps(
@@ -89,6 +104,7 @@ def _of_steps(
         "prompt": prompt.text,
         "prompt_note": prompt.note,
         **{name.replace(" ", "_"): texts.get(names_of.get(name, name)) for name in shown},
+        "targets": [[round(side, 3) for side in box] for box in first.task.targets],
         "protocols": judged,
     }
     return Read(values, lambda: first.image(sample))

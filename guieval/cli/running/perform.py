@@ -184,16 +184,17 @@ def print_results(results: list[Result], *, json: bool) -> None:
     """Print the tables of the runs, or their metrics as JSON, and what a reader should know with them."""
     groups = repeated(results)
     shown = [(get_mode(own[0].config.history.mode), _run(own)) for own in groups]
+    drawn = [own[0].outcome.run.benchmark.perturbation for own in groups]
+    effects = offered("perturbed", "effects")([own[0].directory for own in groups]) if any(drawn) else []
     if json:
         plain = [{**_plain(own), **report_json(run.summary)} for own, (_, run) in zip(groups, shown, strict=True)]
-        print_json({"runs": plain})
+        print_json({"runs": plain, **({"effects": effects} if effects else {})})
     else:
-        drawn = [own[0].outcome.run.benchmark.perturbation for own in groups]
         clean = [each for each, how in zip(shown, drawn, strict=True) if not how] or shown
         steps, tasks = ([run for mode, run in clean if mode.is_over(kind)] for kind in KINDS)
         show(*(report_tables(steps) if steps else ()), *(online_tables(tasks) if tasks else ()))
-        if 0 < len(clean) < len(shown):
-            show(None, *offered("perturbed", "tables")([own[0].directory for own in groups]))
+        if effects:
+            show(None, *offered("perturbed", "tables")(effects))
         for line in warning_lines(steps):
             say(f"Warning: {line}")
     print_notes(results)

@@ -59,8 +59,7 @@ def list_runs(
     every = past_runs(where)
     runs = [run for run in every if set(tag or ()).issubset(run.tags)]
     if json_output:
-        values = ({name: value for name, value in vars(run).items() if value or name not in _LABELS} for run in runs)
-        print_json({"runs": [{**each, "created": each["created"].isoformat()} for each in values]})
+        print_json({"runs": [run_values(run) for run in runs]})
         return
     if not runs:
         known = sorted({tag for run in every for tag in run.tags})
@@ -83,6 +82,12 @@ def list_runs(
     for each in runs:
         if each.problem is not None:
             say(f"broken: {each.name}: {each.problem}", err=True)
+
+
+def run_values(run: PastRun) -> dict[str, Any]:
+    """A run as ``guieval runs --json`` lists it; labels are there if they are set."""
+    values = {name: value for name, value in vars(run).items() if value or name not in _LABELS}
+    return {**values, "created": run.created.isoformat()}
 
 
 def _row(run: PastRun, now: datetime) -> tuple[Cell, ...]:

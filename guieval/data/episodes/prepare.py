@@ -31,8 +31,8 @@ from guieval.data.episodes.write import episode_line
 from guieval.data.files import becoming, open_descriptor, open_file, read_bytes
 from guieval.data.names import path_inside
 from guieval.data.screenshots import probe
-from guieval.errors import DataError, JournalError, ScreenshotError, UsageError
-from guieval.steps import EpisodeKey, StepTaskModel, whole_text
+from guieval.errors import DataError, JournalError, ScreenshotError, UsageError, whole_text
+from guieval.steps import EpisodeKey, StepTaskModel
 
 PARTIAL = ".partial"
 """Folder below the prepared one where files lie until they are whole."""

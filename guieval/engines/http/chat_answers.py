@@ -16,8 +16,8 @@ from guieval.engines.http.event_stream import BrokenOff, is_stream, streamed_com
 from guieval.engines.http.image_references import Refusal
 from guieval.engines.http.stated import ServedModel
 from guieval.engines.usage_reports import usage_in, usage_of
+from guieval.errors import whole_text
 from guieval.models import Response
-from guieval.steps import whole_text
 
 if TYPE_CHECKING:
     from datetime import datetime

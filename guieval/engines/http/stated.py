@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from guieval.engines.http.bounded_json import read_json
+from guieval.errors import whole_text
 from guieval.journal.caveats import same_checkpoint
 from guieval.journal.setup import MOST_LISTED, EngineFacts, text_digest
-from guieval.steps import whole_text
 
 _LONGEST = 200  # characters of a version and the like
 _NOT_SAID = ("", "auto", "None", "null")

@@ -43,7 +43,7 @@ class Checkpoint:
         arguments: Mapping[str, Any] | None = None,
         chat_templates: Path | None = None,
         attention: Attention = "auto",
-        batch_size: int = 8,
+        batch_size: int | None = None,
         cache: Cache = "dynamic",
     ) -> None:
         """``path`` precedes ``arguments["model"]`` and the model's ``hf_id``; :class:`UsageError` if all are missing."""

@@ -51,10 +51,10 @@ class TransformersModel(HeldModel):
     _model: Any = None
     _processor: Any = None
     _computing: asyncio.Task[None] | None = None
+    _batch_size = _most = 1
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         super().__init__(checkpoint)
-        self._most = checkpoint.batch_size
         self._waiting: list[_Waiting] = []
 
     async def _load(self) -> None:
@@ -104,6 +104,8 @@ class TransformersModel(HeldModel):
         model.generation_config = GenerationConfig(eos_token_id=self._ends, pad_token_id=self._pad)
         longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._longest = int(self.checkpoint.arguments.get("max_model_len") or longest or 1 << 30)
+        # one request keeps a CPU busy, and padding is more work: docs/engines.md
+        self._batch_size = self._most = self.checkpoint.batch_size or (1 if model.device.type == "cpu" else 8)
         self._model, self._processor = model, processor
 
     async def _answer(self, request: Request) -> Response:
@@ -267,7 +269,7 @@ class TransformersModel(HeldModel):
             quantization=str(getattr(method, "value", method)).lower(),
             attention=getattr(config, "_attn_implementation", None),
             cache=self.checkpoint.cache,
-            batch_size=self.checkpoint.batch_size,
+            batch_size=self._batch_size,
             **facts_of_processor(self._processor, self._template),
         )
 

@@ -50,9 +50,8 @@ def import_predictions(
     ] = False,
     override: options.ImportOptions = None,
     skip_damaged: options.SkipDamaged = False,
-    anyway: Annotated[
-        bool, typer.Option("--anyway", help="Read a file whose rows state other targets than the benchmark's labels too.")
-    ] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Take rows that state other targets than the labels.")] = False,
+    note: Annotated[str | None, typer.Option(help="Kept with the run, e.g. the address of the file.")] = None,
 ) -> None:
     """Make a run of predictions or results of another tool; every command then takes it."""
     of_model, of_loader = options.of_model_and_loader(override or [], "model.")
@@ -77,6 +76,7 @@ def import_predictions(
         answered_only=answered_only,
         skip_damaged=skip_damaged,
         anyway=anyway,
+        note=note,
     )
     _report(made)
     echo(f"  then: guieval score {shlex.quote(str(out))}")

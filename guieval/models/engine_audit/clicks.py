@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.actions import Click, Point
-from guieval.data.screenshots import unturned_point
+from guieval.data.orientations import unturned_point
 from guieval.frames import Frame
 from guieval.models import ABCModel
 from guieval.models.engine_audit.finding import AuditFinding

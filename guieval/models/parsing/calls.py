@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from guieval.errors import ParseError
+from guieval.errors import ParseError, whole_text
 from guieval.models.parsing.points import is_numbers
-from guieval.steps import whole_text
 
 MAX_ARGUMENTS, MAX_CALLS = 40, 1_000
 """Most arguments of a call, and most calls of other names that are skipped."""

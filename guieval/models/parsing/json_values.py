@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from guieval.errors import ParseError
-from guieval.steps import whole_text
+from guieval.errors import ParseError, whole_text
 
 MAX_DEPTH = 40
 """Deepest nesting of brackets that is read; no model format needs more than six."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +28,6 @@ def perturb(
     """Show how often distractors are clicked, beyond chance and beyond any box, and how exact match changes."""
     found = effects(several_runs(runs))
     if json:
-        print_json({"effects": [asdict(each) for each in found]})
+        print_json({"effects": found})
         return
     write_tables([*effect_tables(found)], format_named(format, out, ("text", "md", "csv"), "text"), out)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from guieval.actions import Action, Click, LongPress, Point, Scroll
-from guieval.data.screenshots import header, picture, unturned, unturned_point
+from guieval.data.orientations import unturned, unturned_point
+from guieval.data.screenshots import header, picture
 from guieval.frames import smart_resize
 from guieval.playground.mock_server.answers import PolicyResponse
 from guieval.playground.mock_server.settings import MockSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from guieval.metrics.columns import End
 from guieval.metrics.measured import SHARE, Better, Measured
@@ -96,6 +96,21 @@ class BoardRow:
         return f"{self.name} ({self.mode})"
 
 
+class RunPair(NamedTuple):
+    """Two runs that share a column and a mode, by the ``directory`` of their cells.
+
+    ``between``: the first one's metric minus the second's, paired over episodes; ``p_value`` has Holm's correction over all
+    pairs of the column and mode, NaN if there is none.
+    """
+
+    column: BoardColumn
+    mode: str
+    first: str
+    second: str
+    between: Measured
+    p_value: float
+
+
 @dataclass(frozen=True)
 class ReferenceRow:
     """A paper's metrics in percent, in the columns' order, with the decimals it prints."""
@@ -146,7 +161,10 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Board:
-    """The whole table. ``notes`` are sentences below it in every format; brief tables mark those in ``marked``."""
+    """The whole table. ``notes`` are sentences below it in every format; brief tables mark those in ``marked``.
+
+    ``pairs`` are the comparisons that its ranks come from.
+    """
 
     columns: tuple[BoardColumn, ...]
     rows: tuple[BoardRow, ...]
@@ -154,6 +172,7 @@ class Board:
     reproductions: tuple[Reproduction, ...]
     notes: tuple[str, ...]
     marked: tuple[str, ...] = ()
+    pairs: tuple[RunPair, ...] = ()
 
 
 def arranged(board: Board, metrics: str | None = None, sort: str | None = None) -> Board:

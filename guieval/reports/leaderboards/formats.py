@@ -261,7 +261,8 @@ def as_json(board: Board) -> str:
         for section in sections(board)
         for front in section.fronts()
     ]
-    return json_text(vars(board) | {"reproductions": reproductions, "fronts": fronts})
+    own = {name: value for name, value in vars(board).items() if name != "pairs"}  # `guieval compare` has these
+    return json_text(own | {"reproductions": reproductions, "fronts": fronts})
 
 
 def as_latex(board: Board, label: str | None = None, caption: str | None = None) -> str:

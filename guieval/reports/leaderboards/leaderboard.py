@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from guieval.metrics.paired import holm_pairs, ranks
 from guieval.metrics.repeats import differences, in_order, measured
 from guieval.metrics.summary import COVERAGE_NEEDED
 from guieval.reports.cut_short import cut_short, judged_with_own, unanswered_of
-from guieval.reports.leaderboards.board import Board, BoardColumn, BoardRow, Cell, merit
+from guieval.reports.leaderboards.board import Board, BoardColumn, BoardRow, Cell, RunPair, merit
 from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.reports.leaderboards.references import with_references
 from guieval.reports.unlike import unlike_labels
@@ -104,7 +105,7 @@ def leaderboard(
         }
         for model in models
     ]
-    _rank(models, cells, by)
+    pairs = tuple(_rank(models, cells, by))
     columns = tuple(dict.fromkeys(column for own in cells for column in own))
     rows = tuple(_rows(models, cells, columns))
     left_out = [run.directory for own in scored for run in own if not run.columns.answered]
@@ -112,7 +113,7 @@ def leaderboard(
     notes += [f"unlike labels, ranked anyway: {each}" for each in unlike]
     short, marked = _merged(models)
     notes += [*_notes(models, rows, columns), *short, *marked]
-    return with_references(Board(columns, rows, (), (), tuple(notes), tuple(marked)), references)
+    return with_references(Board(columns, rows, (), (), tuple(notes), tuple(marked), pairs), references)
 
 
 def _scored(directory: Path, protocols: Sequence[str] | None, prices: Sequence[Price]) -> _Run:
@@ -178,21 +179,28 @@ def _cell(model: _RepeatedModel, protocol: str, metric: Leading, column: BoardCo
     )
 
 
-def _rank(models: Sequence[_RepeatedModel], cells: Sequence[dict[BoardColumn, Cell]], by: Sequence[str]) -> None:
-    """Put ranks into the cells, column by column and mode by mode, if at least two models have the metric."""
+def _rank(models: Sequence[_RepeatedModel], cells: Sequence[dict[BoardColumn, Cell]], by: Sequence[str]) -> Iterator[RunPair]:
+    """Put ranks into the cells, column by column and mode by mode, if at least two models have the metric.
+
+    Yields the comparisons of all pairs.
+    """
     comparable: defaultdict[tuple[BoardColumn, str], list[int]] = defaultdict(list)
     for place, (model, own) in enumerate(zip(models, cells, strict=True)):
         for column, cell in own.items():
             if cell.measured.value is not None:
                 comparable[column, model.first.columns.mode].append(place)
-    for (column, _), places in comparable.items():
+    for (column, mode), places in comparable.items():
         if len(places) < 2:
             continue
         terms = [[_terms(run.columns, column, by) for run in models[place].runs] for place in places]
         table = differences(terms, share=column.unit == SHARE)
         values = [merit(cells[place][column]) for place in places]
-        for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
+        p_values = holm_pairs(table)
+        for place, rank in zip(places, ranks(values, p_values), strict=True):
             cells[place][column] = replace(cells[place][column], rank=rank)
+        for i, j in combinations(range(len(places)), 2):
+            first, second = (cells[places[each]][column].directory for each in (i, j))
+            yield RunPair(column, mode, first, second, table[i][j], float(p_values[i, j]))
 
 
 def _terms(columns: RunColumns, column: BoardColumn, by: Sequence[str]) -> Terms:

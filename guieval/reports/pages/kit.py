@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.files import read_text
-from guieval.errors import harmless
+from guieval.errors import harmless, whole_text
 from guieval.reports.tables.table import text
-from guieval.steps import whole_text
 
 KIT = Path(__file__).parent
 STYLE, MARKS = KIT / "kit.css", KIT / "marks.css"

@@ -1,5 +1,5 @@
 // Sorts a table by the column whose head is pressed: numbers largest first, texts from A; pressed again, the other way round.
-// What a column has no value of stays below, either way.
+// What a column has no value of stays below, either way. A row of class "more" stays below its own.
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells];
   const body = table.tBodies[0];
@@ -12,12 +12,12 @@ for (const table of document.querySelectorAll("table.sortable")) {
       for (const each of heads) each.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", order);
       const sign = order === "ascending" ? 1 : -1;
-      const rows = [...body.rows].map((row) => [value(row), row]);
+      const rows = [...body.rows].filter((row) => !row.matches(".more")).map((row) => [value(row), row]);
       rows.sort(([a], [b]) => {
         if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
         return sign * (numeric ? a - b : a.localeCompare(b, undefined, { numeric: true }));
       });
-      body.append(...rows.map(([, row]) => row));
+      body.append(...rows.flatMap(([, row]) => (row.nextElementSibling?.matches(".more") ? [row, row.nextElementSibling] : [row])));
     });
   });
 }

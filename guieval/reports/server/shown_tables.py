@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from guieval.errors import harmless
+from guieval.errors import harmless, whole_text
 from guieval.reports.tables.table import Cell, Number, Table, text
-from guieval.steps import whole_text
 
 
 def shown(*tables: Table | None, links: Iterable[str | None] = ()) -> list[dict[str, Any]]:

@@ -12,9 +12,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from guieval.errors import UsageError
+from guieval.errors import UsageError, whole_text
 from guieval.reports.tables.table import Cell, Column, Number, Row, Table, text
-from guieval.steps import whole_text
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

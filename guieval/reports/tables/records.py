@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from guieval.errors import UsageError, harmless
-from guieval.steps import whole_text
+from guieval.errors import UsageError, harmless, whole_text
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 ENDINGS = (".csv", ".jsonl")

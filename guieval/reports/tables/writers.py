@@ -12,11 +12,10 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
-from guieval.errors import UsageError, harmless, known_name
+from guieval.errors import UsageError, harmless, known_name, whole_text
 from guieval.metrics.measured import Measured
 from guieval.reports.tables.records import csv_text
 from guieval.reports.tables.table import Cell, Number, Table, text
-from guieval.steps import whole_text
 
 _MD = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **{mark: f"\\{mark}" for mark in "\\`*_{}[]|~$"}}
 Format: TypeAlias = Literal["text", "md", "csv", "latex", "json", "html"]

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from guieval.actions import Click, Point, Stop, Type
-from guieval.data.screenshots import Crop, picture, read_screenshot, stored
+from guieval.data.orientations import stored
+from guieval.data.screenshots import Crop, picture, read_screenshot
 from guieval.errors import FatalEngineError, ParseError, UsageError
 from guieval.frames import Size
 from guieval.history import HistoryEntry
