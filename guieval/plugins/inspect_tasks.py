@@ -223,9 +223,9 @@ def protocol_verdict(**settings: Any) -> Scorer:
         if not found.run.mode.sequential:
             key = str(state.sample_id)
             return _score([StepRecord(task=found.task(key), samples=(found.scored(key, _response(state.output)),))])
-        key = next(each for each in found.episodes if str(each) == state.sample_id)
+        episode = next(each for each in found.episodes if str(each) == state.sample_id)
         records = [_again(found, str(state.sample_id), stored) for stored in state.metadata[RECORDS]]
-        return _score(records, whole=len(found.run.plan[key]))
+        return _score(records, whole=len(found.run.plan[episode]))
 
     return score
 
@@ -273,4 +273,4 @@ def protocol_metrics(**settings: Any) -> Metric:
             records += (_again(found, episode, stored) for stored in (each.score.metadata or {}).get(RECORDS, ()))
         return found.metrics(records)
 
-    return measure  # type: ignore[return-value]  # a metric may return several values
+    return measure

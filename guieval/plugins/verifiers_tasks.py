@@ -38,7 +38,7 @@ class StepTask(vf.Task[StepData]):
 
     @property
     def key(self) -> str:
-        return self.data.key
+        return str(self.data.key)
 
     @vf.stop
     async def answered(self, trace: vf.Trace) -> bool:

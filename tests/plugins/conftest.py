@@ -61,7 +61,7 @@ RecordRun = Callable[[str], RecordedRun]
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> RecordRun:
     """A run in a mode, on the screens of one folder."""
     folder = tmp_path_factory.mktemp("recorded")
-    options = {"bench": "demo", "bench_options": {"episodes": EPISODES}, "data": str(folder / "screens")}
+    options: dict[str, Any] = {"bench": "demo", "bench_options": {"episodes": EPISODES}, "data": str(folder / "screens")}
     (folder / "screens").mkdir()
 
     @cache
@@ -74,7 +74,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> RecordRun:
         script = folder / "script.jsonl"
         script.write_text("".join(json.dumps({"key": key, "reply": text}) + "\n" for key, text in replies().items()))
         with MockServer(MockSettings(policy="script", script=script)) as server:
-            settings = {**options, "mode": mode}
+            settings: dict[str, Any] = {**options, "mode": mode}
             guieval.run(**settings, model=MODEL, base_url=server.base_url, out=folder / mode, progress=False)
         return RecordedRun(folder / mode, settings, replies())
 

@@ -67,7 +67,7 @@ def test_the_body_of_a_request_is_what_a_run_sends(recorded: RecordRun) -> None:
     assert steps.body(key) in sent
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an agent of its own": ({"model": "ocr-baseline"}, "answers by itself"),
     "an environment": ({"mode": "online"}, "acts in an environment"),
     "a second request": ({"zoom": 2}, "a composition of models, or a zoom need"),
