@@ -15,7 +15,7 @@ installed = {(distribution.metadata["Name"] or "").lower() for distribution in d
 if found := sorted(installed & HEAVY):
     sys.exit(f"installing guieval without extras pulled {', '.join(found)}")
 print(f"light install: {len(installed)} packages, none of {', '.join(sorted(HEAVY))}")
-described = str(metadata("guieval").get_payload())
+described = metadata("guieval")["Description"]
 dead = re.findall(r"\]\((?!https:)[^)]*\)", described)
 if "## First run" not in described or dead:
     sys.exit(f"the description of the package is not the README without its links: {dead[:3]}")
