@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -35,11 +37,11 @@ class Scripted:
         output = ModelOutput.from_content("mockllm/model", next(self._replies), stop_reason=self._stop_reason)
         return output.model_copy(update={"usage": ModelUsage(input_tokens=1, output_tokens=1)})
 
-    def evaluate(self, task: str, folder: Path, **settings: Any) -> EvalLog:
+    def evaluate(self, folder: Path, **settings: Any) -> EvalLog:
         """One sample at a time, so that the responses come to the steps that they belong to."""
         model = get_model("mockllm/model", custom_outputs=self, memoize=False)
         more: dict[str, Any] = {"display": "none", "max_samples": 1, "fail_on_error": False}
-        (log,) = evaluate(task, model=model, task_args={"checkpoint": MODEL, **settings}, log_dir=str(folder), **more)
+        (log,) = evaluate(inspect_tasks.steps(checkpoint=MODEL, **settings), model=model, log_dir=str(folder), **more)
         assert log.status == "success", log.error and log.error.message
         return log
 
@@ -73,7 +75,7 @@ def same(log: EvalLog, run: RecordedRun, protocol: str | None = None) -> None:
 
 def test_steps_have_the_verdicts_of_a_run_also_under_another_protocol(recorded: RecordRun, tmp_path: Path) -> None:
     run, model = recorded("offline"), Scripted(recorded("offline").replies.values())
-    log = model.evaluate("guieval/steps", tmp_path, **run.settings)
+    log = model.evaluate(tmp_path, **run.settings)
     same(log, run)
     found = metrics(log)
     assert found["accuracy"] == found["exact match"] and found["stderr"] > 0
@@ -86,7 +88,7 @@ def test_steps_have_the_verdicts_of_a_run_also_under_another_protocol(recorded: 
 
 def test_the_model_sees_the_screenshots_and_the_sampling_of_a_run(recorded: RecordRun, tmp_path: Path) -> None:
     run, model = recorded("offline"), Scripted(recorded("offline").replies.values())
-    model.evaluate("guieval/steps", tmp_path, **run.settings, limit=1)
+    model.evaluate(tmp_path, **run.settings, limit=1)
     images = [
         part.image
         for message in model.asked[2]
@@ -102,7 +104,7 @@ def test_the_model_sees_the_screenshots_and_the_sampling_of_a_run(recorded: Reco
 def test_episodes_are_walked_as_in_a_run(recorded: RecordRun, tmp_path: Path, mode: str) -> None:
     run = recorded(mode)
     model = Scripted(record.sample.raw_response or "" for record in run.records())
-    log = model.evaluate("guieval/steps", tmp_path, **run.settings)
+    log = model.evaluate(tmp_path, **run.settings)
     same(log, run)
     assert len(model.asked) == len(run.records())
     assert metrics(log)["accuracy"] == metrics(log)["success rate"]
@@ -111,7 +113,7 @@ def test_episodes_are_walked_as_in_a_run(recorded: RecordRun, tmp_path: Path, mo
 def test_a_model_that_fails_is_an_error_and_no_wrong_step(recorded: RecordRun, tmp_path: Path) -> None:
     run = recorded("offline")
     replies = list(run.replies.values())
-    log = Scripted(replies[:5]).evaluate("guieval/steps", tmp_path, **run.settings)
+    log = Scripted(replies[:5]).evaluate(tmp_path, **run.settings)
     failed = [sample for sample in log.samples or () if sample.error]
     assert len(failed) == len(replies) - 5 and log.results is not None and log.results.completed_samples == 5
     assert metrics(log)["exact match"] == 4 / 5
@@ -122,3 +124,11 @@ def test_named_tasks_choose_the_benchmark() -> None:
     for each in names:
         with pytest.raises(UsageError, match=each.__name__.replace("_", "[-_]")):
             each(checkpoint=MODEL, data="/no/such/folder")
+
+
+def test_inspect_finds_the_tasks_by_the_name_of_the_package(tmp_path: Path) -> None:
+    """In a folder of its own: the build files of a checkout hide from Inspect that the package is installed."""
+    code = "from inspect_ai._util.entrypoints import ensure_entry_points as load; load('guieval')\n"
+    code += "from inspect_ai._util.registry import registry_lookup; print(registry_lookup('task', 'guieval/steps') is not None)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == "True", done.stderr
