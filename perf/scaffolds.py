@@ -101,9 +101,15 @@ def main() -> None:
             guieval.run(resume=out)
             continue
         guieval.run(
-            **{"model": "known-ways", "adapter": Path(__file__), "scaffold": str(scaffold), "engine": "local"},
-            **{"bench": "mobilegym", "bench_options": {"url": arguments.url, "split": "all", "pause": 0.5}},
-            **{"mode": "online", "episodes": tasks, "out": out},
+            model="known-ways",
+            adapter=Path(__file__),
+            scaffold=str(scaffold),
+            engine="local",
+            bench="mobilegym",
+            bench_options={"url": arguments.url, "split": "all", "pause": 0.5},
+            mode="online",
+            episodes=tasks,
+            out=out,
         )
     print("next: guieval compare", *(folder / name for name in SCAFFOLDS), '--metrics "success rate"')
 

@@ -61,7 +61,7 @@ def test_a_recorded_graph_leads_where_the_environment_does(tmp_path: Path) -> No
     environment = load_environment("demo-icons", episodes=1)
     graphs, ways = recorded(tmp_path / "icons", environment)
     ((name, way),) = ways.items()
-    assert named(graphs, name).max_steps == named(environment, name).max_steps
+    assert named(graphs, name).max_steps == environment.tasks()[0].max_steps
     assert asyncio.run(led(graphs, named(graphs, name))).success
     for actions in ([*way[:count], *more] for count in range(len(way)) for more in ([], *([cell] for cell in CELLS))):
         there, here = shown(environment, name, actions), shown(graphs, name, actions)
