@@ -1,9 +1,9 @@
 """Sets up an environment that heavy tests run in, once, and prints its interpreter: ``python tests/environment.py NAME``.
 
 ``NAME`` is a folder of tests with a ``requirements.txt``: ``vllm`` (real vLLM), ``training`` (TRL), ``training_verl``,
-``plugins`` (Inspect, lmms-eval, verifiers); ``gpu`` is vLLM with TRL. Such an environment takes gigabytes and minutes, so it
-lies in the user's cache folder under a name that changes with its pins; later calls find it there. guieval itself is installed
-in it as editable, from this checkout. Only the standard library is used here.
+``plugins`` (Inspect, lmms-eval, evalscope, verifiers); ``gpu`` is vLLM with TRL. Such an environment takes gigabytes and
+minutes, so it lies in the user's cache folder under a name that changes with its pins; later calls find it there. guieval
+itself is installed in it as editable, from this checkout. Only the standard library is used here.
 """
 
 from __future__ import annotations
