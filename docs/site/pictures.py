@@ -1,7 +1,8 @@
 """Makes the pictures of README.md and of the pages next to it from a run of ``make demo``, which is always the same.
 
 Run it as ``python docs/site/pictures.py runs/demo-DATE``, with a Chromium and the extra ``dev``. The viewer's pictures are what
-Chromium shows of ``guieval view``; the plot is that of ``guieval plot``. The composition is run here, on mock servers.
+Chromium shows of ``guieval view``; the plot is that of ``guieval plot``. The composition is run here, on mock servers. A board that
+``python -m perf.board`` wrote, named after the run, is shown too.
 """
 
 from __future__ import annotations
@@ -56,12 +57,21 @@ def run_composition(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "guieval", "run", *words, "--out", str(folder / "run")], check=True)
 
 
-def main(run: Path) -> None:
+def shoot_board(page: Page, board: Path) -> None:
+    """The numbers of a benchmark, with what is known of the first."""
+    page.goto((board / "screenspot-v2.html").absolute().as_uri())
+    page.get_by_role("button", name="Details of").first.click()
+    shoot(page, DOCS / "board" / "board.png")
+
+
+def main(run: Path, board: Path | None = None) -> None:
     with served(run) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_chromium(playwright.chromium.executable_path), args=["--no-sandbox", "--disable-gpu"]
         )
         page = browser.new_page(viewport={"width": 1280, "height": 760}, color_scheme="light")
+        if board is not None:
+            shoot_board(page, board)
         page.goto(url)
         base = page.url
         rows = page.evaluate("address => fetch(address).then((answer) => answer.json())", f"{base}data/runs")
@@ -88,4 +98,4 @@ def main(run: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))
