@@ -129,11 +129,11 @@ def test_named_tasks_choose_the_benchmark() -> None:
 
 def test_a_mistake_is_a_sentence_and_no_traceback(tmp_path: Path) -> None:
     command = [str(Path(sys.executable).with_name("inspect")), "eval", "guieval/steps", "--model", "mockllm/model"]
-    command += ["-T", "bench=demo", "-T", "checkpoint=ui-tars-7b"]
+    command += ["-T", "bench=demo", "-T", "checkpoint=qwen2.5-vl-7c"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     printed = " ".join((done.stdout + done.stderr).split())
     assert done.returncode == 1 and "Traceback" not in printed
-    assert "unknown model 'ui-tars-7b' (did you mean" in printed and "-T checkpoint=NAME" in printed
+    assert "unknown model 'qwen2.5-vl-7c' (did you mean" in printed and "-T checkpoint=NAME" in printed
 
 
 def test_inspect_finds_the_tasks_by_the_name_of_the_package(tmp_path: Path) -> None:
