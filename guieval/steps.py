@@ -15,7 +15,6 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 
 from guieval.actions import Action, Boxes, Frozen, StopStatus
 from guieval.errors import BOXES_DIVIDED, DataError, first_problem
-from guieval.errors import whole_text as whole_text  # its former place
 
 Setting: TypeAlias = Literal["high", "low", "grounding"]
 Verdict: TypeAlias = Literal["right", "wrong", "unparseable", "unsupported", "infrastructure_failure"]
@@ -61,7 +60,8 @@ class StepKey(NamedTuple):
     step_index: int
 
     def __str__(self) -> str:
-        return f"{EpisodeKey(*self[:3])}#{self.step_index}"
+        subset = f"{self.subset}/" if self.subset else ""
+        return f"{self.benchmark}/{subset}{self.episode_id}#{self.step_index}"
 
 
 class EpisodeKey(NamedTuple):

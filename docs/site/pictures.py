@@ -1,8 +1,8 @@
 """Makes the pictures of README.md and of the pages next to it from a run of ``make demo``, which is always the same.
 
 Run it as ``python docs/site/pictures.py runs/demo-DATE``, with a Chromium and the extra ``dev``. The viewer's pictures are what
-Chromium shows of ``guieval view``; the plot is that of ``guieval plot``. The composition is run here, on mock servers. A board that
-``python -m perf.board`` wrote, named after the run, is shown too.
+Chromium shows of ``guieval view``; the plot is that of ``guieval plot``. The composition is run here, on mock servers. The
+board's picture is of pages that ``python -m perf.board`` wrote, if they are named after the run.
 """
 
 from __future__ import annotations

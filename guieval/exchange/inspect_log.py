@@ -17,14 +17,14 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from guieval.actions import Action, action_to_json
 from guieval.data.screenshots import Screenshot, read_screenshot
-from guieval.errors import ScreenshotError
+from guieval.errors import ScreenshotError, whole_text
 from guieval.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.journal import journal_file
 from guieval.journal.setup import UNKNOWN
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
 from guieval.reports.trajectories.reading import RecordedTrajectory, read_online
 from guieval.settings.sampling import EXPORTED
-from guieval.steps import Sample, Usage, whole_text
+from guieval.steps import Sample, Usage
 
 VERSION = 2
 _GENERATION = (*EXPORTED, "seed")

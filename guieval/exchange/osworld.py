@@ -23,10 +23,10 @@ from guieval.data.files import read_bytes, read_text
 from guieval.data.names import path_inside
 from guieval.data.screenshots import header
 from guieval.data.text_files import LineFile
-from guieval.errors import DataError, UsageError
+from guieval.errors import DataError, UsageError, whole_text
 from guieval.exchange.predictions.predicted import PredictedTask
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, TrajectoryStep
-from guieval.steps import Ended, OnlineTask, Outcome, Repetition, Score, StepError, whole_text
+from guieval.steps import Ended, OnlineTask, Outcome, Repetition, Score, StepError
 
 BENCHMARK = "osworld"
 RESULT, TRAJECTORY, INSTRUCTION = "result.txt", "traj.jsonl", "instruction.txt"

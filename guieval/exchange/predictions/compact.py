@@ -19,8 +19,7 @@ import sys
 from typing import Any
 
 from guieval import actions as act
-from guieval.errors import ParseError
-from guieval.steps import whole_text
+from guieval.errors import ParseError, whole_text
 
 TAP = 200
 """The schema's default duration in milliseconds."""

@@ -28,7 +28,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from guieval.actions import Action, Open
-from guieval.errors import ParseError
+from guieval.errors import ParseError, whole_text
 from guieval.exchange.predictions.predicted import (
     ASSUMED_SCREEN,
     NO_BOXES,
@@ -45,7 +45,7 @@ from guieval.frames import PER_1000
 from guieval.models.parsing import CallTable, ScrollWords
 from guieval.models.parsing.call_tables import Form
 from guieval.models.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 _CALLS = CallTable(CALLS, OPEN_APP=Form(Open, lambda call: Open(app=call.text("text"))))
 """As in the scripts, an app without a name is an answer."""
