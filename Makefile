@@ -183,7 +183,7 @@ test-trainers:
 test-learning:
 	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider --tier full tests/training
 
-# guieval's protocols inside Inspect, lmms-eval and verifiers: Linux on x86-64, 2.2 GB in the user's cache folder.
+# guieval's protocols inside Inspect, lmms-eval, evalscope and verifiers: Linux on x86-64, 2.4 GB in the user's cache folder.
 test-plugins:
 	python=$$($(PYTHON) tests/environment.py plugins) && $$python -m pytest -q -p no:cacheprovider tests/plugins
 

@@ -1,9 +1,9 @@
 """Sets up an environment that heavy tests run in, once, and prints its interpreter: ``python tests/environment.py NAME``.
 
 ``NAME`` is a folder of tests with a ``requirements.txt``: ``vllm`` (real vLLM), ``training`` (TRL), ``training_verl``,
-``plugins`` (Inspect, lmms-eval, verifiers); ``gpu`` is vLLM with TRL. Such an environment takes gigabytes and minutes, so it
-lies in the user's cache folder under a name that changes with its pins; later calls find it there. guieval itself is installed
-in it as editable, from this checkout. Only the standard library is used here.
+``plugins`` (Inspect, lmms-eval, evalscope, verifiers); ``gpu`` is vLLM with TRL. Such an environment takes gigabytes and
+minutes, so it lies in the user's cache folder under a name that changes with its pins; later calls find it there. guieval
+itself is installed in it as editable, from this checkout. Only the standard library is used here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 HOOK = HERE / "torchvision_operators.py"
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
-SIZES = {"vllm": "3.6 GB", "training": "1.8 GB", "training_verl": "2.2 GB", "gpu": "3.9 GB", "plugins": "2.2 GB"}
+SIZES = {"vllm": "3.6 GB", "training": "1.8 GB", "training_verl": "2.2 GB", "gpu": "3.9 GB", "plugins": "2.4 GB"}
 """The environments there are, and what each takes on disk."""
 
 

@@ -1,4 +1,4 @@
-"""guieval's protocols inside other harnesses: Inspect, lmms-eval, verifiers, NeMo Gym, and a benchmark's page on the Hub.
+"""guieval's protocols inside other harnesses: Inspect, lmms-eval, evalscope, verifiers, NeMo Gym.
 
 A plug-in never scores: it hands a response to :class:`guieval.plugins.harness_steps.HarnessSteps`, which does with it what
 ``guieval run`` does. There is one module for each harness, and no other part of guieval imports it.

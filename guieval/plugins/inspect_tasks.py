@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.dataset import Sample as InspectSample
 from inspect_ai.model import (
@@ -41,9 +42,10 @@ from inspect_ai.scorer import (
     stderr,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+from rich.markup import escape
 
 from guieval.actions import action_to_json
-from guieval.errors import EngineError
+from guieval.errors import EngineError, UsageError
 from guieval.models import ImageForm, Request, Response
 from guieval.plugins.harness_steps import HarnessSteps, harness_steps, sent
 from guieval.steps import Sample, StepRecord, Usage
@@ -87,7 +89,11 @@ def gui_odyssey(**settings: Any) -> Task:
 
 
 def _task(settings: dict[str, Any]) -> Task:
-    found = _steps(settings)
+    try:
+        found = _steps(settings)
+    except UsageError as error:  # Inspect prints the sentence of its own error, and a traceback of any other
+        note = "in Inspect a setting is -T NAME=VALUE, and the model is -T checkpoint=NAME"
+        raise PrerequisiteError(escape(f"{error} ({note})")) from error
     walks = found.run.mode.sequential
     run = found.run
     return Task(

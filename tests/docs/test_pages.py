@@ -57,6 +57,7 @@ REFUSED: dict[str, str] = {
     r"|could not be read: .*not known|needs its list of tasks|is no online run",
     "episodes.md": f"{NO_MODEL}|{NO_FILE}",
     "graphs.md": rf"{NO_MODEL}|{NO_FILE}|has no tasks.json|could not be read: .*(?:not known|HF_HUB_OFFLINE)",
+    "harness.md": NO_FILE,
     "online.md": f"{NO_MODEL}|{NO_FILE}|is no online run",
     "judges.md": f"{NO_FILE}|is no online run",
     "predictions.md": NO_FILE,

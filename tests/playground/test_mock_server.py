@@ -180,6 +180,17 @@ def test_a_request_without_tag_is_a_probe_and_not_counted() -> None:
         assert server.stats()["requests"] == 0
 
 
+def test_another_client_gets_answers_too_unless_they_depend_on_the_step() -> None:
+    """Else a harness that sends no X-Request-Id gets the answer to a probe, which scores as a model that does nothing."""
+    shown = f"{png_url((10, 20))} and a task"
+    with mock() as server:
+        assert sentence(ask(server, text=shown)) == "a rather long reply"
+        assert server.stats()["requests"] == 1
+    with referring() as server:
+        refused = ask(server, text=shown)
+    assert refused.status_code == 400 and "X-Request-Id" in refused.json()["error"]["message"]
+
+
 def test_a_client_that_leaves_early_is_gone() -> None:
     with mock(latency=30.0, sigma=0) as server:
         with unanswered(server.base_url):

@@ -18,8 +18,8 @@ from guieval.plugins.harness_steps import HarnessSteps
 from guieval.reports.opened import OpenedOnlineRun
 from guieval.steps import StepRecord
 
-NEED = {"inspect_ai": "test_inspect.py", "lmms_eval": "test_lmms_eval.py", "verifiers": "test_verifiers.py"}
-collect_ignore = [file for package, file in NEED.items() if not importlib.util.find_spec(package)]
+NEED = ("evalscope", "inspect_ai", "lmms_eval", "verifiers")
+collect_ignore = [f"test_{each.removesuffix('_ai')}.py" for each in NEED if not importlib.util.find_spec(each)]
 """Without the harness there is nothing to test: `make test-plugins` has all of them."""
 
 MODEL = "ui-tars-7b-sft"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from inspect_ai import eval as evaluate
 from inspect_ai import score as score_again
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, ModelUsage, get_model
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from guieval.errors import UsageError
 from guieval.plugins import inspect_tasks
 from guieval.plugins.inspect_tasks import protocol_metrics, protocol_verdict
 from tests.plugins.conftest import MODEL, PROTOCOLS, RecordedRun, RecordRun
@@ -122,8 +122,18 @@ def test_a_model_that_fails_is_an_error_and_no_wrong_step(recorded: RecordRun, t
 def test_named_tasks_choose_the_benchmark() -> None:
     names = [inspect_tasks.screenspot_v2, inspect_tasks.screenspot_pro, inspect_tasks.androidcontrol, inspect_tasks.gui_odyssey]
     for each in names:
-        with pytest.raises(UsageError, match=each.__name__.replace("_", "[-_]")):
+        with pytest.raises(PrerequisiteError) as raised:
             each(checkpoint=MODEL, data="/no/such/folder")
+        assert each.__name__.replace("_", "-") in str(raised.value).replace("_", "-")
+
+
+def test_a_mistake_is_a_sentence_and_no_traceback(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).with_name("inspect")), "eval", "guieval/steps", "--model", "mockllm/model"]
+    command += ["-T", "bench=demo", "-T", "checkpoint=qwen2.5-vl-7c"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    printed = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == 1 and "Traceback" not in printed
+    assert "unknown model 'qwen2.5-vl-7c' (did you mean" in printed and "-T checkpoint=NAME" in printed
 
 
 def test_inspect_finds_the_tasks_by_the_name_of_the_package(tmp_path: Path) -> None:

@@ -82,6 +82,13 @@ def test_the_shipped_tasks_are_found_in_the_folder() -> None:
     assert set(manager.all_tasks) == names
 
 
+def test_a_mistake_ends_with_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Else lmms-eval tries again and hides the sentence in the traceback of its retries."""
+    with pytest.raises(SystemExit, match="2"):
+        evaluated(tmp_path / "tasks", Scripted({}), {"model": "qwen2.5-vl-7c", "bench": "demo"})
+    assert "unknown model 'qwen2.5-vl-7c' (did you mean" in capsys.readouterr().err
+
+
 def test_models_without_chat_messages_get_prompts_of_one_turn_only(recorded: RecordRun) -> None:
     """Else the past of a prompt in turns would be shown as part of the question."""
     from guieval.errors import UsageError

@@ -37,6 +37,8 @@ from guieval.steps import StepKey
 _HELD = 0.02
 """Seconds between two looks at whether a request is still held."""
 _EPISODE_TAG = re.compile(rb"\[EP[0-9]+\]")
+_IMAGE = b";base64,"
+"""A request with a screenshot."""
 
 
 class SeenRequest(NamedTuple):
@@ -80,8 +82,9 @@ def latency_of(seed: int, tag: str, k: int, mean: float, sigma: float) -> float:
 class MockApp:
     """The ASGI application.
 
-    A request's tag is an ``[EP123]`` in its body if there is one, else its X-Request-Id without the try's suffix; ``k`` is
-    how many requests had the same tag before. A request without tag is a liveness probe: answered at once, not counted.
+    A request's tag is an ``[EP123]`` in its body if there is one, else its X-Request-Id without the try's suffix, else (of
+    another client) the hash of a body with a screenshot; ``k`` is how many requests had the same tag before. A request
+    without tag is a liveness probe: answered at once, not counted.
     A fault is, in this order, a refusal (key, model, length), the one ``first_faults`` has for k, ``hang_at``, an error (at
     once, before any waiting), and after the latency a hang or a malformed answer. ``faults_after`` holds back all but the
     refusals, and makes them depend on the order of arrival.
@@ -317,6 +320,7 @@ def _tag(header: bytes, body: bytes) -> Tag | None:
     try:
         key, sample = parse_request_id(name)
     except ValueError:
+        text = text or (blake2b(body, digest_size=8).hexdigest() if _IMAGE in body else "")
         return Tag(text, text, name or text, None) if text else None
     chain = text if episode else f"{name.rsplit('|', name.count('|') - 2)[0]}|{sample}"
     return Tag(text, chain, name, key)

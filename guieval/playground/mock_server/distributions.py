@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 NO_ACTION = "I do not know what to do here."
 THOUGHT = "This is what I decide to do here."
 EVERY_OTHER = "*"
+UNNAMED = "names no step in its header X-Request-Id (guieval's engines do)"
 
 
 class DrawnSeconds(Frozen):
@@ -79,7 +80,7 @@ def distribution_answers(
 
     def answer(tag: Tag, body: bytes) -> PolicyResponse:
         if tag.key is None:
-            raise LookupError(f"the request {tag.name!r} names no step, so it has no distribution")
+            raise LookupError(f"the request {tag.name!r} {UNNAMED}, so it has no distribution")
         distribution = distributions.get(str(tag.key)) or distributions.get(EVERY_OTHER)
         if distribution is None:
             raise LookupError(f"the file of distributions has none for step {tag.key}, and none for {EVERY_OTHER!r}")

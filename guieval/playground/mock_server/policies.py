@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 from guieval.playground.mock_server.answers import PolicyResponse
 from guieval.playground.mock_server.app import Answers, Tag, uniform
-from guieval.playground.mock_server.distributions import distribution_answers, read_lines
+from guieval.playground.mock_server.distributions import UNNAMED, distribution_answers, read_lines
 from guieval.playground.mock_server.settings import MockSettings
 from guieval.playground.mock_server.sight import answer_seen
 
@@ -90,7 +90,7 @@ def _from_reference(settings: MockSettings, model: ABCModel, benchmark: ABCBench
 
     def answer(tag: Tag, body: bytes) -> PolicyResponse:
         if tag.key is None:
-            raise LookupError(f"the request {tag.name!r} names no step, so it has no reference")
+            raise LookupError(f"the request {tag.name!r} {UNNAMED}, so it has no reference")
         task = find(tag.key)
         accepted = [task.action, *task.alternatives]
         if tag.name.endswith(("|grounder", "|zoom")):  # a grounder has a click for the place of a long press too

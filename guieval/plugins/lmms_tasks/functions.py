@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,12 +16,16 @@ from guieval.steps import StepRecord
 
 
 def documents(rows: Any) -> Any:
-    """A row of settings as the rows of its steps: ``key``, ``settings`` and ``instruction``."""
+    """A row of settings as the rows of its steps: ``key``, ``settings``, ``instruction``. A mistake in them ends it all."""
     from datasets import Dataset
 
     (row,) = rows
     settings = json.dumps({name: value for name, value in row.items() if value is not None})
-    steps = harness_steps(json.loads(settings))
+    try:
+        steps = harness_steps(json.loads(settings))
+    except UsageError as error:  # lmms-eval tries again after any other exception, and prints tracebacks without the sentence
+        print(error, file=sys.stderr)
+        sys.exit(2)
     return Dataset.from_list(
         [{"key": key, "settings": settings, "instruction": steps.task(key).instruction} for key in steps.keys]
     )
