@@ -1,4 +1,4 @@
-"""Run by `make wheel` in an environment that holds only the wheel: the core must not have pulled anything heavy.
+"""Run by `make wheel` in an environment that has only the wheel: the core must not have pulled anything heavy.
 
 The description that an index shows has the README without links into the repository.
 """

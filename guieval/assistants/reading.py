@@ -1,6 +1,6 @@
 """The tools that only read: lists, scores, comparisons and steps, with the values that the commands print with ``--json``.
 
-The docstrings are what a model is told of each tool.
+The docstrings are the descriptions of the tools that a model reads.
 """
 
 from __future__ import annotations

@@ -49,19 +49,19 @@ def numbers_table(numbers: Sequence[BoardNumber]) -> Table:
 
 def numbers_of(board: Board) -> Iterator[BoardNumber]:
     """The board's own numbers: by steps and protocol, the best first."""
-    told: dict[str, _Told] = {}
+    runs: dict[str, _Runs] = {}
     pairs = ((row, column, cell) for row in board.rows for column, cell in zip(board.columns, row.cells, strict=True))
     ranked = Counter((column, row.mode) for row, column, cell in pairs if cell is not None)
     for place, column in enumerate(board.columns):
         having = [(row, cell) for row in board.rows if (cell := row.cells[place]) is not None]
         for row, cell in sorted(having, key=lambda pair: (pair[0].mode, pair[1].rank or 0)):
-            if cell.directory not in told:
-                told[cell.directory] = _Told.of(cell.directory)
-            yield _own(board, row, column, cell, told[cell.directory], ranked[column, row.mode])
+            if cell.directory not in runs:
+                runs[cell.directory] = _Runs.of(cell.directory)
+            yield _own(board, row, column, cell, runs[cell.directory], ranked[column, row.mode])
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Runs:
     """What the folders of a cell say of its run, or of its repeats."""
 
     directories: tuple[Path, ...]
@@ -69,7 +69,7 @@ class _Told:
     manifests: tuple[Manifest, ...]
 
     @classmethod
-    def of(cls, name: str) -> _Told:
+    def of(cls, name: str) -> _Runs:
         if (Path(name) / "manifest.json").is_file() or not Path(name).is_dir():
             directories = tuple(Path(each) for each in ([name] if Path(name).is_dir() else name.split(", ")))
             folder = directories[0]
@@ -96,12 +96,12 @@ class _Told:
             yield "drawn into the screens", first.benchmark.perturbation_line
 
 
-def _own(board: Board, row: BoardRow, column: BoardColumn, cell: Cell, told: _Told, among: int) -> BoardNumber:
-    first = told.manifests[0]
+def _own(board: Board, row: BoardRow, column: BoardColumn, cell: Cell, runs: _Runs, among: int) -> BoardNumber:
+    first = runs.manifests[0]
     number = Number(replace(cell.measured, missing=0), best=cell.rank == 1)
     rank = None if cell.rank is None else bare(cell.rank, ".0f", f"of {among}")
     edition = first.benchmark.edition_line or "not recorded"
-    setup = setup_line(told.manifests, request=False)
+    setup = setup_line(runs.manifests, request=False)
     ends = ", ".join(f"{cell.ends[end]:,} {end.replace('_', ' ')}" for end in ENDS if cell.ends.get(end))
     facts = [
         ("metric", f"{column.metric}, of {column.of}; the steps: {column.over}"),
@@ -109,14 +109,14 @@ def _own(board: Board, row: BoardRow, column: BoardColumn, cell: Cell, told: _To
         ("coverage", "" if cell.coverage is None else str(share(cell.coverage))),
         ("under other protocols", _elsewhere(board, row, column, cell)),
         ("note", get_protocol(column.protocol).foreign_note(column.dataset)),
-        *told.facts(),
+        *runs.facts(),
     ]
-    made, scored = commands_of(told.manifests, told.directories, told.folder, column.protocol)
+    made, scored = commands_of(runs.manifests, runs.directories, runs.folder, column.protocol)
     return BoardNumber(
         column.benchmark,
         (
             *(row.name, column.protocol, column.metric, number, rank, cell.measured.n, cell.measured.missing, HERE, row.mode),
-            *(f"{column.selection or 'all'}: {column.step_count:,} {column.row}s", edition, setup, row.scaffold, told.source),
+            *(f"{column.selection or 'all'}: {column.step_count:,} {column.row}s", edition, setup, row.scaffold, runs.source),
         ),
         tuple((name, text) for name, text in facts if text),
         tuple(filter(None, (made, scored))),

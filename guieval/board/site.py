@@ -89,7 +89,7 @@ _READING = (
     "A pair is two models on the same steps, of the same labels, in the same mode, under at least two protocols. Each protocol "
     "judges the same responses, so nothing but the rules differs. The order is by exact match over all steps; where missing "
     f"steps could decide it, it is open. A protocol decides an order if the paired test finds it (Holm's correction, {LEVEL}).",
-    "Ranks are among runs of one benchmark, mode, protocol and set of steps; runs that no test tells apart share one. "
+    "Ranks are among runs of one benchmark, mode, protocol and set of steps; runs that no test distinguishes share one. "
     "Published numbers have no journal: they are ranked as printed, within their own table, and never among recomputed ones.",
 )
 _PRINTED = ("As the papers print them, in per cent unless a heading says otherwise. There is no journal of these.",)

@@ -1,1 +1,1 @@
-"""Tests of what coding agents use: the MCP server, the skills, and what a reader of the repository is told."""
+"""Tests of what coding agents use: the MCP server, the skills, and the instructions in the repository."""

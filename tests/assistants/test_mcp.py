@@ -220,7 +220,7 @@ def has(value: Any, shown: Any) -> bool:
 
 
 def test_the_conversation_on_the_page_is_as_it_says(runs: Path, tmp_path: Path) -> None:
-    """The figures on the page are those of the server; a change of either is found here."""
+    """The metrics on the page are those of the server; a change of either is found here."""
     shutil.copytree(runs / "runs" / "hasty", tmp_path / "runs" / "hasty")
     calls = calls_of(PAGE.read_text(encoding="utf-8"))
     assert [tool for tool, _, _ in calls] == ["start_run", "run_status", "compare", "list_steps", "show_step", "score"]

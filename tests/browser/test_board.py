@@ -68,8 +68,8 @@ def test_numbers_are_filtered_sorted_unfolded_and_copied(site: Path, dark_tab: O
     page.locator("#numbers thead").get_by_role("button", name="value").click()
     page.locator("#numbers thead").get_by_role("button", name="value").click()
     assert "worst" in rows.first.inner_text() and "best" in rows.last.inner_text()
-    beside = page.evaluate("document.querySelector('#numbers tr.more:not([hidden])').previousElementSibling.dataset.model")
-    assert beside == "worst"  # sorted with its row
+    above = page.evaluate("document.querySelector('#numbers tr.more:not([hidden])').previousElementSibling.dataset.model")
+    assert above == "worst"  # sorted with its row
     details.get_by_role("button", name="Copy").click()
     assert details.get_by_role("button").inner_text() in ("Copied", "Selected: copy it with the keyboard")
 

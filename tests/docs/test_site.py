@@ -82,7 +82,7 @@ LINK = re.compile(r"^- \[[^]]+\]\(([^)]+)\)", re.MULTILINE)
 
 
 def test_every_page_is_in_llms_txt_and_every_link_leads_to_a_file(site: Path) -> None:
-    """A page that is missing is one that a language model is not told of."""
+    """A page that is missing there does not exist for a language model."""
     text = (site / "llms.txt").read_text(encoding="utf-8")
     assert text.startswith(f"# guieval {guieval.__version__}\n\n> ") and "\n## How to: Run\n" in text
     links = LINK.findall(text)
