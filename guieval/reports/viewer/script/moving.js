@@ -21,8 +21,8 @@ function decoded(part) {
   }
 }
 
-function readLink() {
-  const [episode, step, protocol] = location.hash.slice(1).split("?")[0].split("/").map(decoded);
+function readLink(path) {
+  const [episode, step, protocol] = path.split("/").map(decoded);
   const at = names.get(episode) ?? -1;
   if (at < 0) return null;
   const named = index.protocols.findIndex((each) => each.name === protocol);
@@ -33,11 +33,12 @@ function readLink() {
   return [index.starts[at], judge];
 }
 
-function followLink() {
-  const [path, options = ""] = location.hash.slice(1).split("?");
+/** Show what a link names: the link that was followed, even if a filter has changed the address meanwhile. */
+function followLink(link = location.href) {
+  const [path, options = ""] = new URL(link).hash.slice(1).split("?");
   const given = new URLSearchParams(options);
   if (setFilters(given)) applyFilters(false);
-  const [row, protocol] = readLink() ?? [listed[0] ?? 0, state.protocol];
+  const [row, protocol] = readLink(path) ?? [listed[0] ?? 0, state.protocol];
   const sample = (given.get("sample") ?? "").split(".").map((each) => Math.min(Math.max(Number.parseInt(each) || 0, 0), 63));
   const zoom = given.get("zoom") === "2" ? 2 : 1;
   setMarksAndFolds(given);

@@ -84,7 +84,7 @@ function start(value) {
   buildFilters();
   buildHelp();
   document.addEventListener("keydown", pressed);
-  window.addEventListener("hashchange", followLink);
+  window.addEventListener("hashchange", (event) => followLink(event.newURL));
   list.addEventListener("scroll", () => renderList(false), { passive: true });
   new ResizeObserver(() => {
     fit();
