@@ -184,7 +184,7 @@ def single_table() -> Table:
         shares = (binom.pmf(np.arange(n + 1), n, every[:, None]) * inside).sum(axis=1)
         lowest = int(shares.argmin())
         broken += judged(f"single steps, n {n}, rate {every[lowest]:.4f}", float(shares[lowest]), n)
-        rows.append((str(n), shown(shares[lowest]), f"{every[lowest]:.3f}", shown(shares[: len(plain)].mean())))
+        rows.append((str(n), shown(shares[lowest]), f"{every[lowest]:.3f}", shown(float(shares[: len(plain)].mean()))))
     return Table("single", ("n", "lowest", "at the rate", "mean over rates"), tuple(rows), tuple(broken))
 
 

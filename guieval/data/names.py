@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path, PureWindowsPath
 from unicodedata import category
 
@@ -46,7 +47,9 @@ def path_inside(folder: Path, name: str) -> Path:
     try:
         base = folder.resolve()
         path = base.joinpath(*parts).resolve()
-    except (OSError, RuntimeError):  # no permission, links in a circle
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            path.stat()  # from Python 3.13 on, resolve() returns links in a circle as if they led somewhere
+    except (OSError, RuntimeError):  # links in a circle
         raise ValueError("cannot be followed") from None
     if not path.is_relative_to(base):
         raise ValueError("leads out of its folder")

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
@@ -63,7 +64,9 @@ def write_atomically(path: Path, text: str) -> None:
 def is_run(directory: Path) -> bool:
     """Whether a folder has a run; :class:`UsageError` for a path that cannot be read."""
     try:
-        return (directory / MANIFEST).is_file()
+        return S_ISREG((directory / MANIFEST).stat().st_mode)  # is_file() hides errors of reading from Python 3.14 on
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
     except OSError as error:
         raise UsageError(f"the directory {str(directory)!r} cannot be read: {error.strerror}") from None
 

@@ -30,12 +30,12 @@ def runs_below(directory: Path) -> list[Path]:
 
 def one_run(directory: Path) -> Path:
     """The run in a directory, or the only one in its subfolders; :class:`UsageError` if there are none or several."""
+    if is_run(directory):
+        return directory
     if not directory.exists():
         raise UsageError(f"the run directory {str(directory)!r} does not exist")
     if directory.is_file():
         raise UsageError(f"{str(directory)!r} is a file, not a run: `guieval data import {directory} --out RUN` makes a run")
-    if is_run(directory):
-        return directory
     below = runs_below(directory)
     if len(below) == 1:
         return below[0]

@@ -203,9 +203,10 @@ def test_a_judge_is_sent_the_goal_and_the_last_screenshot() -> None:
 
 def test_votes_and_further_requests() -> None:
     """The verdict is that of more than half of the votes, and what cannot be read is requested again as often as it says."""
-    said = iter(["?", "Status: success", "Status: failure", "Status: success"] + ["?"] * 6)
-    judge, engine = UI_S1.model_copy(update={"votes": 3, "again": 1}), Scripted(lambda request: next(said))
-    first, second = judged(judge, engine, made(True), made(True, 1))
+    said = iter(["?", "Status: success", "Status: failure", "Status: success"])
+    judge = UI_S1.model_copy(update={"votes": 3, "again": 1})
+    [first] = judged(judge, Scripted(lambda request: next(said)), made(True))
+    [second] = judged(judge, Scripted(lambda request: "?"), made(True))
     assert (first.verdict, len(first.responses), len(first.usage)) == ("success", 3, 4)
     assert (second.verdict, len(second.usage), spent([first, second]).prompt) == ("unreadable", 6, 10_000)
     assert judge.digest({}) != UI_S1.digest({}) != UI_S1.digest({"temperature": 1.0})
