@@ -77,6 +77,7 @@ ELSEWHERE = (
     r"GRPOTrainer|verl|^from trl|^from verifiers",  # tests/rewards and tests/training
     r"campaign ui-s1-table|runs/(?:ui-s1|first)-table",  # tests/training
     r"--bench (?:miniwob|desktop)|serve-environment miniwob|record --bench demo --agent ocr-baseline",  # tests/online
+    r"runs/perturbed-(?:demo|screenspot)",  # minutes of OCR: the page does the same with one episode
     r"guieval doctor (?:androidworld|osworld)",  # it ends with 1 for what is missing here: tests/connectors
 )
 """Commands and snippets (patterns) that are not carried out here."""
