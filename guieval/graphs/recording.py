@@ -1,7 +1,7 @@
 """Records graphs of an environment: its expert's way to every goal, and what other actions lead to next to it.
 
 A screen is what it looks like: two states of an environment with the same picture are one screen, and what the first of them
-leads to counts. So a graph knows less than its environment, and docs/graphs.md compares both.
+leads to counts. So a graph knows less than its environment, and docs/graphs/graphs.md compares both.
 """
 
 from __future__ import annotations
