@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -213,7 +212,6 @@ def recorded(folder: Path, acted: dict[str, Any], record: Recorder, tasks: Seque
     """The settings of runs on what is recorded of an environment, in a folder; records it first."""
     if not folder.exists():
         making = folder.with_suffix(".tmp")
-        shutil.rmtree(making, ignore_errors=True)
         made = record(load_environment(acted["bench"], **acted["bench_options"]), making, tasks=tasks)
         demonstrations = made.demonstrations if isinstance(made, RecordedGraphsCount) else made
         if tasks is not None and demonstrations.episodes < len(tasks):

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from guieval import actions as act
 from guieval.actions import BORDER, Box, Boxes, ExecutableAction, Point, executable
-from guieval.data.names import path_inside
+from guieval.data.episodes.format import EPISODES
 from guieval.graphs.graph import Edge, Goal, Graph, Milestone, RecordedScreen
 from guieval.graphs.of_benchmarks import GRAPHS, RecordedGraph
 from guieval.online.attempt import screen_name
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
-from guieval.online.demonstrate import Demonstrations, demonstrate
-from guieval.online.trajectory import SCREENS
+from guieval.online.demonstrate import Demonstrations, chosen_tasks, demonstrated
+from guieval.online.recording import Recording
 
 DONE, FAILED = "done", "failed"
 COLUMNS, ROWS = 3, 8
@@ -50,30 +50,42 @@ def record_graphs(
     """Write the expert's demonstrations as :func:`guieval.online.demonstrate.demonstrate` does, with a graph of each.
 
     Every action is tried on the expert's screens and on those up to ``depth`` actions away from them; on the screens that these
-    lead to, BACK and HOME. Raises as that function, and :class:`EnvironmentFailure` if a device fails.
+    lead to, BACK and HOME. A recording that was stopped is continued at the first task whose graph is not finished. Raises as
+    that function, and :class:`EnvironmentFailure` if a device fails.
     """
-    done = demonstrate(environment, out, (seed,), tasks)
-    graphs = asyncio.run(_record(environment.with_expert(), out, seed, done.succeeded, depth))
-    (out / GRAPHS).write_text("".join(each.model_dump_json() + "\n" for each in graphs), encoding="utf-8")
+    chosen = chosen_tasks(environment, tasks)
+    recording = Recording(environment, out, (seed,), chosen, depth=depth)
+    done, episodes = demonstrated(environment, recording, (seed,), chosen)
+    succeeded = [task for task in chosen if task.id in done.succeeded]
+    graphs = asyncio.run(_record(environment.with_expert(), recording, seed, succeeded, depth))
+    recording.finish({EPISODES: episodes, GRAPHS: "".join(each.model_dump_json() + "\n" for each in graphs)})
     edges = sum(len(each) for recorded in graphs for each in recorded.graph.edges.values())
     return RecordedGraphsCount(done, len(graphs), sum(len(each.graph.screens) for each in graphs), edges)
 
 
-async def _record(environment: ABCEnvironment, out: Path, seed: int, names: Sequence[str], depth: int) -> list[RecordedGraph]:
-    by_id = {task.id: task for task in environment.tasks()}
+async def _record(
+    environment: ABCEnvironment, recording: Recording, seed: int, tasks: Sequence[EnvironmentTask], depth: int
+) -> list[RecordedGraph]:
+    found: list[RecordedGraph] = []
     device = await environment.open()
     try:
-        found = [await _Explorer(device, by_id[name], seed, out, depth).recorded() for name in names]
+        for task in tasks:
+            part = f"graph {task.id}"
+            if (kept := recording.finished(part)) is None:
+                graph = await _Explorer(device, task, seed, recording, depth).recorded()
+                kept = [] if graph is None else [graph.model_dump(mode="json")]
+                recording.add(part, kept)
+            found += [RecordedGraph.model_validate(each) for each in kept]
     finally:
         await device.close()
-    return [each for each in found if each is not None]
+    return found
 
 
 class _Explorer:
     """The graph of one task, while it grows."""
 
-    def __init__(self, device: ABCDevice, task: EnvironmentTask, seed: int, out: Path, depth: int) -> None:
-        self._device, self._task, self._seed, self._out, self._depth = device, task, seed, out, depth
+    def __init__(self, device: ABCDevice, task: EnvironmentTask, seed: int, recording: Recording, depth: int) -> None:
+        self._device, self._task, self._seed, self._recording, self._depth = device, task, seed, recording, depth
         self._screens: dict[str, RecordedScreen] = {}
         self._ways: dict[str, tuple[ExecutableAction, ...]] = {}
         self._edges: dict[str, list[Edge]] = {}
@@ -173,11 +185,7 @@ class _Explorer:
         return name
 
     def _kept(self, observation: Observation) -> RecordedScreen:
-        path = f"{SCREENS}/{_name(observation)}"
-        file = path_inside(self._out, path)
-        if not file.exists():
-            file.write_bytes(observation.screenshot)
-        return RecordedScreen(file=path, size=observation.size)
+        return RecordedScreen(file=self._recording.keep(observation.screenshot), size=observation.size)
 
 
 def _name(observation: Observation) -> str:

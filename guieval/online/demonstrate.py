@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,10 +12,9 @@ from typing import Any, NamedTuple
 from guieval.actions import Stop, executable
 from guieval.data.episodes.format import EPISODES
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.online.attempt import screen_name
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.online.record import line_of
-from guieval.online.trajectory import SCREENS
+from guieval.online.recording import Recording
 from guieval.steps import EpisodeKey
 
 
@@ -29,6 +30,8 @@ class Demonstrations(NamedTuple):
 
 
 _Seen = list[tuple[Observation, ExpertStep]]
+_Attempt = tuple[tuple[str, bool | None], str | None]
+"""A task and how the expert's attempt ended (``None``: no expert), and the episode's line if it was a success."""
 
 
 def demonstrate(
@@ -40,52 +43,69 @@ def demonstrate(
     """Let the environment's expert do ``tasks`` (ids; all by default) with every seed; write the successes to the folder.
 
     The environment judges. An episode has the id of its task, and with several seeds ``-SEED`` after it. The same seeds give
-    the same files in a deterministic environment. Raises :class:`UsageError` if
-    ``out`` exists, a task is unknown, or nothing was a success; :class:`EnvironmentFailure` if no device opens.
+    the same files in a deterministic environment. A recording that was stopped is continued. Raises :class:`UsageError` if
+    ``out`` has anything else, a task is unknown, or nothing was a success; :class:`EnvironmentFailure` if no device opens.
     """
-    if out.exists():
-        raise UsageError(f"{str(out)!r} exists; name a new folder")
+    chosen = chosen_tasks(environment, tasks)
+    recording = Recording(environment, out, seeds, chosen)
+    done, episodes = demonstrated(environment, recording, seeds, chosen)
+    recording.finish({EPISODES: episodes})
+    return done
+
+
+def chosen_tasks(environment: ABCEnvironment, tasks: Sequence[str] | None) -> list[EnvironmentTask]:
+    """The environment's tasks with some ids, or all; :class:`UsageError` for an id that it does not have."""
     known = {task.id: task for task in environment.tasks()}
     if absent := [task for task in tasks or () if task not in known]:
         raise UsageError(f"{environment.title} has no task {absent[0]!r}")
-    chosen = [known[task] for task in (known if tasks is None else tasks)]
-    return asyncio.run(_demonstrate(environment.with_expert(), out, seeds, chosen))
+    return [known[task] for task in (known if tasks is None else tasks)]
 
 
-async def _demonstrate(
-    environment: ABCEnvironment, out: Path, seeds: Sequence[int], tasks: Sequence[EnvironmentTask]
-) -> Demonstrations:
-    lines: list[bytes] = []
-    steps = 0
+def demonstrated(
+    environment: ABCEnvironment, recording: Recording, seeds: Sequence[int], tasks: Sequence[EnvironmentTask]
+) -> tuple[Demonstrations, str]:
+    """What :func:`demonstrate` returns, and the text of the episodes' file."""
+    attempts = asyncio.run(_attempts(environment.with_expert(), recording, seeds, tasks))
+    lines = [line for _, line in attempts if line is not None]
+    if not lines:
+        raise UsageError(f"the expert of {environment.title} did none of the {len(tasks):,} tasks; there is nothing to record")
     ended: dict[str, bool | None] = {}  # None: no expert
+    for (task, success), _ in attempts:
+        ended[task] = ended.get(task) or (ended.get(task) if success is None else success)
+    groups = {value: tuple(task for task, end in ended.items() if end is value) for value in (True, False, None)}
+    steps = sum(len(json.loads(line)["steps"]) for line in lines)
+    return Demonstrations(len(lines), steps, groups[True], groups[False], groups[None]), "".join(lines)
+
+
+async def _attempts(
+    environment: ABCEnvironment, recording: Recording, seeds: Sequence[int], tasks: Sequence[EnvironmentTask]
+) -> list[_Attempt]:
+    found: list[_Attempt] = []
     device = await environment.open()
     try:
-        for task in tasks:
-            for seed in seeds:
+        for task, seed in itertools.product(tasks, seeds):
+            part = f"expert {seed} {task.id}"
+            if (kept := recording.finished(part)) is not None:
+                success, line = kept
+            else:
                 try:
                     seen, success = await _attempt(device, task, seed)
                 except EnvironmentFailure:  # the device is unusable; what the expert did before does not count as a success
                     await device.close()
                     device, seen, success = await environment.open(), [], False
-                    ended.setdefault(task.id, False)
-                ended[task.id] = ended.get(task.id) or (success if seen else ended.get(task.id))
-                if success:
-                    name = f"{task.id}-{seed}" if len(seeds) > 1 else task.id
-                    fields = [_fields(observation, step, out) for observation, step in seen]
-                    key = EpisodeKey(environment.name, task.subset, name)
-                    lines.append(line_of(key, dict(task.groups) or {"task": task.id}, fields))
-                    steps += len(seen)
+                name = f"{task.id}-{seed}" if len(seeds) > 1 else task.id
+                key = EpisodeKey(environment.name, task.subset, name)
+                fields = [_fields(observation, step, recording) for observation, step in (seen if success else ())]
+                line = line_of(key, dict(task.groups) or {"task": task.id}, fields).decode() if success else None
+                recording.add(part, (success, line))
+            found.append(((task.id, success), line))
     finally:
         await device.close()
-    if not lines:
-        raise UsageError(f"the expert of {environment.title} did none of the {len(tasks):,} tasks; there is nothing to record")
-    (out / EPISODES).write_bytes(b"".join(lines))
-    groups = {value: tuple(task for task, end in ended.items() if end is value) for value in (True, False, None)}
-    return Demonstrations(len(lines), steps, groups[True], groups[False], groups[None])
+    return found
 
 
-async def _attempt(device: ABCDevice, task: EnvironmentTask, seed: int) -> tuple[_Seen, bool]:
-    """The expert's screens and actions, and whether the environment judges them as a success."""
+async def _attempt(device: ABCDevice, task: EnvironmentTask, seed: int) -> tuple[_Seen, bool | None]:
+    """The expert's screens and actions, and whether the environment judges them as a success; ``None`` without an expert."""
     observation = await device.reset(task, seed)
     seen: _Seen = []
     while len(seen) < task.max_steps and not observation.over:
@@ -97,17 +117,10 @@ async def _attempt(device: ABCDevice, task: EnvironmentTask, seed: int) -> tuple
         observation = await device.step([action])
         if isinstance(action, Stop):
             break
-    return seen, bool(seen) and (await device.score()).success
+    return seen, (await device.score()).success if seen else None
 
 
-def _fields(observation: Observation, step: ExpertStep, out: Path) -> dict[str, Any]:
-    seen = {"instruction": observation.goal, "screenshot": _stored(observation, out), "screenshot_size": observation.size}
+def _fields(observation: Observation, step: ExpertStep, recording: Recording) -> dict[str, Any]:
+    shown = recording.keep(observation.screenshot)
+    seen = {"instruction": observation.goal, "screenshot": shown, "screenshot_size": observation.size}
     return {**seen, **step._asdict()}
-
-
-def _stored(observation: Observation, out: Path) -> str:
-    path = f"{SCREENS}/{screen_name(observation.screenshot)}"
-    (out / SCREENS).mkdir(parents=True, exist_ok=True)
-    if not (out / path).exists():
-        (out / path).write_bytes(observation.screenshot)
-    return path

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from guieval.actions import Click, ExecutableAction, LongPress, Point, Press, Stop, Type, executable
+from guieval.errors import UsageError
 from guieval.graphs import recording
 from guieval.graphs.of_benchmarks import RecordedGraphs, graph_environment
 from guieval.graphs.recording import COLUMNS, ROWS, record_graphs
 from guieval.online import ABCEnvironment
 from guieval.online.find import load_environment
+from guieval.online.recording import Recording
 from guieval.registry import load_benchmark
 from tests.command_line import CommandLine
 from tests.graphs.small import led, named
@@ -98,6 +100,37 @@ def test_a_page_has_a_graph(tmp_path: Path, guieval: CommandLine) -> None:
     assert isinstance(graphs, RecordedGraphs)
     (task,) = graphs.tasks()
     assert asyncio.run(led(graphs, task)).success
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("part", ["expert 0", "graph"])
+def test_a_recording_that_was_killed_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """A kill lost the graphs of all tasks, an hour of pages. Nothing finished is done again, and the files are the same."""
+    environment = load_environment("demo-icons", episodes=3)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    record_graphs(environment, whole)
+    ids = [task.id for task in environment.tasks()]
+    added: list[str] = []
+    add = Recording.add
+
+    def killed(self: Recording, name: str, value: object) -> None:
+        added.append(name)
+        if name == f"{part} {ids[1]}" and len(added) == len(set(added)):
+            with (cut / "recording.jsonl").open("a") as file:
+                file.write('["torn')
+            raise KeyboardInterrupt
+        add(self, name, value)
+
+    monkeypatch.setattr(Recording, "add", killed)
+    with pytest.raises(KeyboardInterrupt):
+        record_graphs(environment, cut)
+    for wrong, options in ({"tasks": {"tasks": ids[:1]}, "seeds": {"seed": 1}, "depth": {"depth": 1}}).items():
+        with pytest.raises(UsageError, match=f"a recording that was stopped, of other {wrong}; repeat its command"):
+            record_graphs(environment, cut, **options)
+    record_graphs(environment, cut)
+    assert sorted(added) == sorted([*(f"{kind} {name}" for kind in ("expert 0", "graph") for name in ids), f"{part} {ids[1]}"])
+    one, other = ({str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")} for folder in (whole, cut))
+    assert one == other and "graphs.jsonl" in one and "recording.jsonl" not in one
 
 
 @every_row(

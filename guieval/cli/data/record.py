@@ -45,7 +45,7 @@ def record(
 ) -> None:
     """Make an offline benchmark of successful trajectories: of online runs, of a model, or of an environment's own expert.
 
-    `--bench episodes` reads it. A model's run stays next to it, in OUT-run; the same command continues one that was stopped.
+    `--bench episodes` reads it. A model's run stays next to it, in OUT-run. The same command continues what was stopped.
     """
     bench, seed = settings.pop("bench", None), settings.get("seed", 0)
     if (bench is None) == (not runs):
