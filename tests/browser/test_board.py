@@ -54,6 +54,7 @@ def test_numbers_are_filtered_sorted_unfolded_and_copied(site: Path, dark_tab: O
     page.goto((site / "index.html").as_uri())
     page.get_by_role("link", name="scripted").click()
     rows = page.locator("#numbers tbody tr:not(.more):not([hidden])")
+    expect(page.locator("#count")).to_contain_text("numbers")  # the page is whole
     every = rows.count()
 
     page.get_by_role("combobox", name="metric").select_option("exact match")
