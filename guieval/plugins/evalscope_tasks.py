@@ -42,8 +42,9 @@ class StepsAdapter(DefaultDataAdapter):
         return DatasetDict({"default": dataset}), None
 
     def _on_inference(self, model: Model, sample: Sample) -> ModelOutput:
-        body = self._steps().body(sample.metadata["key"])
-        return model.generate(input=chat_messages_from_openai(model.name, body["messages"]))
+        steps = self._steps()
+        asked = steps.messages(steps.body(sample.metadata["key"]))
+        return model.generate(input=chat_messages_from_openai(model.name, asked))
 
     def match_score(self, original_prediction: str, filtered_prediction: str, reference: str, task_state: TaskState) -> Score:
         """The protocol's verdict of the step. Raises ``RuntimeError`` for a request that failed, which has none."""

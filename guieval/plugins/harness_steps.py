@@ -7,6 +7,7 @@ it. What the harness decides is left to it: the server, retries, concurrency, li
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,6 +37,11 @@ from guieval.steps import Episode, EpisodeKey, Sample, StepKey, StepRecord, Step
 
 _LOADED = 64
 """Episodes that are kept in memory."""
+_SAMPLING = {
+    *("temperature", "top_p", "top_k", "min_p", "seed", "stop", "max_tokens", "max_completion_tokens"),
+    *("repetition_penalty", "presence_penalty", "frequency_penalty"),
+}
+"""The fields of a request that every harness sets by itself."""
 
 
 class HarnessSteps:
@@ -64,6 +70,7 @@ class HarnessSteps:
             if is_set:
                 raise UsageError(f"{what} need further requests for a step, which a harness does not make: use `guieval run`")
         run.screenshots.look(run, resume=False)
+        self._said = False
         self._refs = {ref.key: ref for ref in run.selection.refs}
         self._places = {str(StepKey(*key, index)): (key, index) for key, steps in run.plan.items() for index in steps}
         self._loaded = lru_cache(_LOADED)(lambda key: load_episode(run.benchmark, self._refs[key]))
@@ -106,6 +113,22 @@ class HarnessSteps:
         encoding, check = run.model.config.scaffold.encoding, run.config.data.decode_check
         images = tuple(read_image(run.benchmark.root, each, encoding, check=check) for each in prepared.images)
         return sent(Request(prepared, images, run.sampling[0], request_id(task.key, 0), task))
+
+    def messages(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The messages of a :meth:`body`, for a harness that sends nothing but these and sampling parameters of its own.
+
+        Says once on standard error if the family sends more, e.g. that the model is to go on with a response that was begun.
+        """
+        if (more := sorted(body.keys() - {"messages"} - _SAMPLING)) and not self._said:
+            self._said = True  # not as a warning, since lmms-eval shows none
+            model = self.run.model.config.name
+            print(
+                f"note: this harness does not send {' and '.join(more)}, as `guieval run` does for {model}: the model may "
+                "respond differently",
+                file=sys.stderr,
+            )
+        found: list[dict[str, Any]] = body["messages"]
+        return found
 
     def scored(self, key: str, response: object) -> Sample:
         """The response to a step, read and scored; ``response`` is anything that :meth:`guieval.models.Response.of` reads."""

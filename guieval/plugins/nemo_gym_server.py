@@ -101,7 +101,7 @@ def rows(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     steps = harness_steps(settings)
     for key in steps.keys:
         body = steps.body(key)
-        asked = {"input": [_item(message) for message in body["messages"]]}
+        asked = {"input": [_item(message) for message in steps.messages(body)]}
         asked |= {name: body[name] for name in ("temperature", "top_p") if name in body}
         if "max_tokens" in body:
             asked["max_output_tokens"] = body["max_tokens"]

@@ -68,7 +68,7 @@ class StepTaskset(vf.Taskset[StepTask, StepsConfig]):
     def load(self) -> Iterator[StepTask]:
         steps = harness_steps(self.config.settings)
         for key in steps.keys:
-            prompt, episode = steps.body(key)["messages"], str(steps.task(key).episode_key)
+            prompt, episode = steps.messages(steps.body(key)), str(steps.task(key).episode_key)
             data = StepData(key=key, prompt=prompt, settings=self.config.settings, episode=episode)
             yield StepTask(data, self.config.task)
 

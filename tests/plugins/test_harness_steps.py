@@ -52,6 +52,18 @@ def test_a_part_of_the_steps_is_all_that_metrics_are_over(recorded: RecordRun) -
     assert steps_of(run).metrics(some)["exact match"] == 1.0
 
 
+def test_what_a_harness_leaves_out_of_a_request_is_said_once(recorded: RecordRun, capsys: pytest.CaptureFixture[str]) -> None:
+    """GLM's reader needs its special tokens, and a harness that sends messages alone does not request them."""
+    plain, glm = steps_of(recorded("offline")), steps_of(recorded("offline"), model="glm-4.1v-9b-thinking")
+    body = plain.body(plain.keys[0])
+    assert plain.messages(body) == body["messages"] and body.keys() > {"messages", "temperature"}
+    assert capsys.readouterr().err == ""
+    for key in glm.keys[:2]:
+        glm.messages(glm.body(key))
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "does not send skip_special_tokens, as `guieval run` does for glm-4.1v-9b-thinking" in said
+
+
 def test_the_body_of_a_request_is_what_a_run_sends(recorded: RecordRun) -> None:
     run = recorded("offline")
     steps = steps_of(run)

@@ -33,10 +33,9 @@ def documents(rows: Any) -> Any:
 
 def messages(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """The step's messages in lmms-eval's form, with the screenshots as a model sees them."""
-    return [
-        {"role": message["role"], "content": list(map(_part, _parts(message["content"])))}
-        for message in _steps(doc).body(doc["key"])["messages"]
-    ]
+    steps = _steps(doc)
+    asked = steps.messages(steps.body(doc["key"]))
+    return [{"role": each["role"], "content": list(map(_part, _parts(each["content"])))} for each in asked]
 
 
 def text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
