@@ -124,9 +124,10 @@ def test_a_recording_that_was_killed_is_continued(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(Recording, "add", killed)
     with pytest.raises(KeyboardInterrupt):
         record_graphs(environment, cut)
-    for wrong, options in ({"tasks": {"tasks": ids[:1]}, "seeds": {"seed": 1}, "depth": {"depth": 1}}).items():
-        with pytest.raises(UsageError, match=f"a recording that was stopped, of other {wrong}; repeat its command"):
-            record_graphs(environment, cut, **options)
+    with pytest.raises(UsageError, match="a recording that was stopped, of other tasks; repeat its command"):
+        record_graphs(environment, cut, tasks=ids[:1])
+    with pytest.raises(UsageError, match="of other seeds and depth; repeat"):
+        record_graphs(environment, cut, seed=1, depth=1)
     record_graphs(environment, cut)
     assert sorted(added) == sorted([*(f"{kind} {name}" for kind in ("expert 0", "graph") for name in ids), f"{part} {ids[1]}"])
     one, other = ({str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")} for folder in (whole, cut))
