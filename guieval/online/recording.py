@@ -37,9 +37,14 @@ class Recording:
             **more,
         }
         lines = [json.dumps(about) + "\n"]
+        self._finished: dict[str, Any] = {}
         if self._file.is_file():
             lines = [line for line in read_text(self._file).splitlines(keepends=True) if line.endswith("\n")] or lines
-            begun = json.loads(lines[0])
+            try:
+                begun, *finished = map(json.loads, lines)
+                self._finished = dict(finished)
+            except ValueError:
+                raise UsageError(f"{str(self._file)!r} is damaged; name a new folder") from None
             if other := [name for name in {**about, **begun} if begun.get(name) != about.get(name)]:
                 raise UsageError(
                     f"{str(out)!r} has a recording that was stopped, of other {' and '.join(other)}; repeat its command to go "
@@ -49,7 +54,6 @@ class Recording:
             raise UsageError(f"{str(out)!r} exists; name a new folder")
         (out / SCREENS).mkdir(parents=True, exist_ok=True)
         self._write(self._file, "".join(lines).encode())  # without a line that the kill tore
-        self._finished: dict[str, Any] = dict(map(json.loads, lines[1:]))
 
     def finished(self, part: str) -> Any | None:
         """The value of a part, if it is finished."""

@@ -128,6 +128,11 @@ def test_a_recording_that_was_killed_is_continued(tmp_path: Path, monkeypatch: p
         record_graphs(environment, cut, tasks=ids[:1])
     with pytest.raises(UsageError, match="of other seeds and depth; repeat"):
         record_graphs(environment, cut, seed=1, depth=1)
+    begun = (cut / "recording.jsonl").read_bytes()
+    (cut / "recording.jsonl").write_bytes(begun.replace(b"[", b"", 3))
+    with pytest.raises(UsageError, match=r"recording.jsonl' is damaged; name a new folder"):
+        record_graphs(environment, cut)
+    (cut / "recording.jsonl").write_bytes(begun)
     record_graphs(environment, cut)
     assert sorted(added) == sorted([*(f"{kind} {name}" for kind in ("expert 0", "graph") for name in ids), f"{part} {ids[1]}"])
     one, other = ({str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")} for folder in (whole, cut))
