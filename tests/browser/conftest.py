@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 AXE = "axe-core@4.14.1"
 """The package whose rules for accessible pages are checked; ``GUIEVAL_AXE`` names its axe.min.js, else npm brings it."""
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+SLOWER = float(os.environ.get("GUIEVAL_SLOWER_PAGES", "1"))
+"""How much slower the pages' scripts are made, which shows a test that reads a page before it is done."""
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +100,7 @@ def opened(browser: Browser, own: tuple[str, ...] = ("file://", "data:"), **opti
     context = browser.new_context(viewport={"width": 1400, "height": 900}, **options)
     context.set_default_timeout(1000 * PATIENCE)
     one = Opened(context.new_page())
+    context.new_cdp_session(one.page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
     one.page.on("dialog", one.refuse)
     one.page.on("console", lambda message: one.errors.append(message.text) if message.type in ("error", "warning") else None)
     one.page.on("pageerror", lambda error: one.errors.append(str(error)))
