@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import sys
 
-from evalscope.api.benchmark import BenchmarkMeta, DefaultDataAdapter
+try:
+    from evalscope.api.benchmark import BenchmarkMeta, DefaultDataAdapter
+except ModuleNotFoundError as error:
+    if __name__ != "__main__":
+        raise
+    print(f"this needs evalscope, which is not installed here ({error}): pip install 'guieval[evalscope]'", file=sys.stderr)
+    sys.exit(2)
 from evalscope.api.dataset import DatasetDict, MemoryDataset, Sample
 from evalscope.api.dataset.dataset import resolve_dataset_limit
 from evalscope.api.evaluator import TaskState

@@ -12,7 +12,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nemo_gym.base_resources_server import BaseRunRequest, BaseVerifyRequest, BaseVerifyResponse, SimpleResourcesServer
+try:
+    from nemo_gym.base_resources_server import BaseRunRequest, BaseVerifyRequest, BaseVerifyResponse, SimpleResourcesServer
+except ModuleNotFoundError as error:
+    if __name__ != "__main__":
+        raise
+    print(
+        f"this needs the Python of NeMo Gym, whose package is missing here ({error}): docs/plugins/harness.md", file=sys.stderr
+    )
+    sys.exit(2)
 
 from guieval.errors import GuievalError
 from guieval.models import Response

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -112,3 +114,16 @@ def test_a_broken_off_response_is_no_verdict(recorded: RecordRun) -> None:
     message = {"role": "assistant", "content": "Action: wait()"}
     sample = steps.scored(steps.keys[0], replace(Response.of(message), finish_reason="abort"))
     assert not sample.answered and StepRecord(task=steps.task(steps.keys[0]), samples=(sample,)).finished is False
+
+
+@every_row(("module", "package"), [("nemo_gym_server", "nemo_gym"), ("evalscope_tasks", "evalscope")])
+def test_a_program_without_its_harness_is_a_sentence(
+    module: str, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was a traceback."""
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"guieval.plugins.{module}", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(f"guieval.plugins.{module}", run_name="__main__")
+    (said,) = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2 and said.startswith("this needs")
