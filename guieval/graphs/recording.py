@@ -20,7 +20,7 @@ from guieval.graphs.of_benchmarks import GRAPHS, RecordedGraph
 from guieval.online.attempt import screen_name
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.online.demonstrate import Demonstrations, chosen_tasks, demonstrated
-from guieval.online.recording import Recording
+from guieval.online.recording import Progress, Recording
 
 DONE, FAILED = "done", "failed"
 COLUMNS, ROWS = 3, 8
@@ -45,7 +45,13 @@ class RecordedGraphsCount(NamedTuple):
 
 
 def record_graphs(
-    environment: ABCEnvironment, out: Path, *, seed: int = 0, tasks: Sequence[str] | None = None, depth: int = 0
+    environment: ABCEnvironment,
+    out: Path,
+    *,
+    seed: int = 0,
+    tasks: Sequence[str] | None = None,
+    depth: int = 0,
+    on_progress: Progress = lambda done, total: None,
 ) -> RecordedGraphsCount:
     """Write the expert's demonstrations as :func:`guieval.online.demonstrate.demonstrate` does, with a graph of each.
 
@@ -54,7 +60,7 @@ def record_graphs(
     that function, and :class:`EnvironmentFailure` if a device fails.
     """
     chosen = chosen_tasks(environment, tasks)
-    recording = Recording(environment, out, (seed,), chosen, depth=depth)
+    recording = Recording(environment, out, (seed,), chosen, depth=depth, on_progress=on_progress)
     done, episodes = demonstrated(environment, recording, (seed,), chosen)
     succeeded = [task for task in chosen if task.id in done.succeeded]
     graphs = asyncio.run(_record(environment.with_expert(), recording, seed, succeeded, depth))

@@ -14,7 +14,7 @@ from guieval.data.episodes.format import EPISODES
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.online.record import line_of
-from guieval.online.recording import Recording
+from guieval.online.recording import Progress, Recording
 from guieval.steps import EpisodeKey
 
 
@@ -39,15 +39,17 @@ def demonstrate(
     out: Path,
     seeds: Sequence[int] = (0,),
     tasks: Sequence[str] | None = None,
+    on_progress: Progress = lambda done, total: None,
 ) -> Demonstrations:
     """Let the environment's expert do ``tasks`` (ids; all by default) with every seed; write the successes to the folder.
 
     The environment judges. An episode has the id of its task, and with several seeds ``-SEED`` after it. The same seeds give
-    the same files in a deterministic environment. A recording that was stopped is continued. Raises :class:`UsageError` if
+    the same files in a deterministic environment. A recording that was stopped is continued. ``on_progress`` is called with the
+    number of finished attempts and of all. Raises :class:`UsageError` if
     ``out`` has anything else, a task is unknown, or nothing was a success; :class:`EnvironmentFailure` if no device opens.
     """
     chosen = chosen_tasks(environment, tasks)
-    recording = Recording(environment, out, seeds, chosen)
+    recording = Recording(environment, out, seeds, chosen, on_progress=on_progress)
     done, episodes = demonstrated(environment, recording, seeds, chosen)
     recording.finish({EPISODES: episodes})
     return done

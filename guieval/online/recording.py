@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,27 @@ from guieval.online.attempt import screen_name
 from guieval.online.contract import ABCEnvironment, EnvironmentTask
 from guieval.online.trajectory import SCREENS
 
+Progress = Callable[[int, int | None], None]
 RECORDING = "recording.jsonl"
 """The file of a recording that is not finished: what is recorded, and a line ``[part, value]`` for each finished part."""
 
 
 class Recording:
-    """The folder ``out`` while the expert of ``environment`` does ``tasks`` with every seed; ``more`` are other settings.
+    """The folder ``out`` while an environment's expert does ``tasks`` with every seed, and, with a ``depth``, graphs are made.
 
-    Goes on with a recording of the same that was stopped. Raises :class:`UsageError` if ``out`` has anything else.
+    Goes on with a recording of the same that was stopped. ``on_progress`` is called with the number of finished parts and of
+    all. Raises :class:`UsageError` if ``out`` has anything else.
     """
 
     def __init__(
-        self, environment: ABCEnvironment, out: Path, seeds: Sequence[int], tasks: Sequence[EnvironmentTask], **more: int
+        self,
+        environment: ABCEnvironment,
+        out: Path,
+        seeds: Sequence[int],
+        tasks: Sequence[EnvironmentTask],
+        *,
+        depth: int | None = None,
+        on_progress: Progress = lambda done, total: None,
     ) -> None:
         self.out, self._file = out, out / RECORDING
         about = {
@@ -34,8 +43,9 @@ class Recording:
             "screens": dict(environment.identity()),
             "tasks": [task.id for task in tasks],
             "seeds": list(seeds),
-            **more,
+            "depth": depth,
         }
+        self._on_progress, self._parts = on_progress, len(tasks) * (len(seeds) + (depth is not None))
         lines = [json.dumps(about) + "\n"]
         self._finished: dict[str, Any] = {}
         if self._file.is_file():
@@ -54,6 +64,7 @@ class Recording:
             raise UsageError(f"{str(out)!r} exists; name a new folder")
         (out / SCREENS).mkdir(parents=True, exist_ok=True)
         self._write(self._file, "".join(lines).encode())  # without a line that the kill tore
+        self._on_progress(len(self._finished), self._parts)
 
     def finished(self, part: str) -> Any | None:
         """The value of a part, if it is finished."""
@@ -65,6 +76,8 @@ class Recording:
             stream.write(json.dumps([part, value]) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
+        self._finished[part] = None
+        self._on_progress(len(self._finished), self._parts)
 
     def keep(self, screenshot: bytes) -> str:
         """Write a screenshot, unless it is there; its path in the folder."""

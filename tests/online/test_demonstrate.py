@@ -79,6 +79,7 @@ def test_the_command_prints_how_many_tasks_it_does(tmp_path: Path, guieval: Comm
     out = tmp_path / "made"
     made = guieval("data", "record", "--bench", "demo", "--agent", "expert", "--out", str(out), "--set", "episodes=3")
     assert made.code == 0 and "3 episodes" in made.out and "the expert succeeds in 3 of 3 tasks" in made.out
+    assert "progress: recording demo: 100 %, 3 of 3 attempts" in made.err
     where = ["--data", str(out), "--out", str(tmp_path / "run")]
     assert guieval("run", "--model", "ocr-baseline", "--bench", "episodes", "--limit", "1", *where).code == 0
     assert "exists; name a new folder" in guieval.sentence("data", "record", "--bench", "demo", "--out", str(out))

@@ -21,6 +21,7 @@ from guieval.online.find import load_environment
 from guieval.online.record import record as write_episodes
 from guieval.online.record import record_every
 from guieval.running.api import run
+from guieval.running.progress.bar import progress_bar
 from guieval.wings import offered
 
 EXPERT = "expert"
@@ -73,7 +74,8 @@ def record(
         _successes([_acted(bench, out, {**settings, "model": agent, "samples": seeds}, override or ())], out)
     elif bench is not None and graph:
         environment = load_environment(bench, **loader_options(override or ()))
-        made = offered("recorders", "graph")(environment, out, seed=seed, tasks=task, depth=depth)
+        with progress_bar(f"recording {bench}", "attempts and graphs") as bar:
+            made = offered("recorders", "graph")(environment, out, seed=seed, tasks=task, depth=depth, on_progress=bar)
         _say_demonstrations(out, made.demonstrations)
         say(f"{counted(made.graphs, 'graph')}: {counted(made.screens, 'screen')}, {counted(made.edges, 'edge')}")
         echo(f"next: guieval run --model NAME --bench episodes --data {shlex.quote(str(out))} --mode graph")
@@ -120,7 +122,9 @@ def _every(runs: list[Path], out: Path) -> None:
 
 def _demonstrations(bench: str, out: Path, seeds: range, tasks: list[str] | None, overrides: Sequence[str]) -> None:
     environment = load_environment(bench, **loader_options(overrides))
-    _say_demonstrations(out, demonstrate(environment, out, seeds, tasks))
+    with progress_bar(f"recording {bench}", "attempts") as bar:
+        done = demonstrate(environment, out, seeds, tasks, on_progress=bar)
+    _say_demonstrations(out, done)
 
 
 def _say_demonstrations(out: Path, done: Demonstrations) -> None:
