@@ -116,7 +116,10 @@ def test_a_broken_off_response_is_no_verdict(recorded: RecordRun) -> None:
     assert not sample.answered and StepRecord(task=steps.task(steps.keys[0]), samples=(sample,)).finished is False
 
 
-@every_row(("module", "package"), [("nemo_gym_server", "nemo_gym"), ("evalscope_tasks", "evalscope")])
+@every_row(
+    ("module", "package"),
+    [("nemo_gym_server", "nemo_gym.base_resources_server"), ("evalscope_tasks", "evalscope.api.benchmark")],
+)
 def test_a_program_without_its_harness_is_a_sentence(
     module: str, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
