@@ -29,6 +29,12 @@ def environments() -> dict[str, type[ABCEnvironment]]:
     return dict(sorted(classes.items()))
 
 
+def check_bench(name: str) -> None:
+    """Refuse a name that is neither a benchmark's nor an environment's, with the nearest of both in :class:`UsageError`."""
+    if name not in (known := [*list_benchmarks(), *environments()]):
+        raise UsageError(f"unknown benchmark or environment {name!r}{nearest(name, known)}; `guieval benchmarks` lists them")
+
+
 def load_environment(name: str, *, allow_network: bool = False, **options: Any) -> ABCEnvironment:
     """The environment called ``name``, with its options; nothing is started.
 

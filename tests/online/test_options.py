@@ -8,6 +8,7 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.online.find import load_environment
+from tests.command_line import CommandLine
 from tests.rows import every_row
 
 
@@ -37,3 +38,18 @@ def test_an_option_that_cannot_be_meant_is_a_sentence(name: str, options: dict[s
     with pytest.raises(UsageError) as refused:
         load_environment(name, **options)
     assert sentence in str(refused.value)
+
+
+@every_row(
+    ("words", "name", "meant"),
+    [
+        (("doctor",), "androidwrld", "androidworld"),
+        (("data", "download"), "webvoyagr", "webvoyager"),
+        (("doctor",), "demoo", "demo"),
+    ],
+)
+def test_a_misspelled_environment_is_not_taken_for_a_benchmark(
+    words: tuple[str, ...], name: str, meant: str, guieval: CommandLine
+) -> None:
+    """The nearest benchmark was named, ``androidcontrol`` for ``androidwrld``."""
+    assert f"unknown benchmark or environment {name!r} (did you mean {meant!r}?)" in guieval.sentence(*words, name)

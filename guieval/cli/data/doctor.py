@@ -27,7 +27,7 @@ from guieval.errors import NoServer, UsageError, refuse
 from guieval.evaluation import list_protocols
 from guieval.evaluation.label_cost import cost
 from guieval.metrics.rounding import percentage
-from guieval.online.find import environments, load_environment
+from guieval.online.find import check_bench, environments, load_environment
 from guieval.registry import benchmarks, list_adapters, list_benchmarks, list_models
 from guieval.reports.plots.datasets import dataset
 from guieval.reports.plots.paper import Width, check_file, write
@@ -68,8 +68,9 @@ def doctor(
         _installation(json=json)
         return
 
+    check_bench(bench)
     kind = benchmarks().get(bench)
-    if kind is None and bench in environments():
+    if kind is None:
         refuse(
             {"data": data, "overlay": overlay, "sample-set": sample_set, "statistics": figures or None, "plot": plot},
             f"is of recorded steps, and {bench!r} is an environment",

@@ -14,7 +14,7 @@ from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
 from guieval.data.hub import Download, Offer, get, in_units, look_up, read_downloads
 from guieval.errors import UsageError, refuse
-from guieval.online.find import environments
+from guieval.online.find import check_bench, environments
 from guieval.registry import BENCHMARKS_GROUP, DATA, benchmark_class
 
 
@@ -29,6 +29,7 @@ def download(
     Licence and size are shown first. The same command continues an interrupted download. `guieval doctor` checks the folder
     at the end.
     """
+    check_bench(bench)
     listed = environments().get(bench)
     if listed is not None and listed.task_list is not None:
         refuse({"revision": revision}, f"is of the hub, and the list of {bench!r} is that of one commit")
