@@ -39,6 +39,7 @@ def go(tab: Opened, report: Path, number: int = 0) -> Page:
 
 def test_a_strip_shows_every_step_with_its_screen(tab: Opened, report: Path) -> None:
     page = go(tab, report)
+    expect(page.locator("h1")).to_have_text("scripted on demo, online")  # it was the text of an object
     assert page.locator("#strip .step").count() == len(reference(0)) + 1
     assert page.locator("#strip .step.last h3").inner_text() == "End: success"
     for at in range(len(reference(0)) + 1):

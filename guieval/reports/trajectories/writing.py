@@ -84,7 +84,7 @@ def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> d
     run = online.run
     counts = Counter(row["ended"] for row in rows)
     return {
-        "title": f"{run.label} on {run.manifest.benchmark.name}, {run.manifest.mode}",
+        "title": f"{run.label} on {run.manifest.benchmark.name}, {run.manifest.mode.label}",
         "notes": [*run.notes, f"Set-up: {describe(run.manifest.setups)}."],
         "rows": rows,
         "endings": [(name, counts[name]) for name in ENDINGS if counts[name]],
